@@ -1,0 +1,3 @@
+module rollcage.dev/kind-node/node-network
+
+go 1.26

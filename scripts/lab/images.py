@@ -1,0 +1,88 @@
+"""
+Build the project's own images, and say what they are called. The command line of ``scripts/images``.
+
+Each is a directory of ``images/`` with a Dockerfile. A Debian base is pulled
+where that is possible, and made with debootstrap elsewhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from lab import builder, debian
+from lab.places import ROOT, scratch
+from lab.talk import LabError, complain, run, step
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lab.builder import Builder
+
+IMAGES = ROOT / "images"
+TAG = "dev"
+# In the order in which they build on each other.
+OURS = ("toolserver", "sandbox")
+GO_BUILD = ("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w")
+
+
+def reference(name: str) -> str:
+    """Return the full name of one of our images."""
+    return f"rollcage/{name}:{TAG}"
+
+
+def build_toolserver(target: Path) -> None:
+    """Compile the static toolserver into a file."""
+    env = {**os.environ, "CGO_ENABLED": "0"}
+    run([*GO_BUILD, "-o", target, "."], cwd=IMAGES / "toolserver", env=env)
+
+
+def build(make: Builder, name: str, *, install: bool) -> None:
+    """Build one of our images."""
+    with step(f"building {reference(name)} with {make.program}"), scratch() as tmp:
+        context = tmp / name
+        shutil.copytree(IMAGES / name, context)
+        args: dict[str, str] = {}
+        network = False
+        if name == "toolserver":
+            build_toolserver(context / "toolserver")
+        if name == "sandbox":
+            build_toolserver(context / "toolserver")
+            args["BASE"], network = _base(make, context / "packages.txt", install=install)
+        make.build(context, tag=reference(name), args=args, network=network)
+
+
+def _base(make: Builder, listing: Path, *, install: bool) -> tuple[str, bool]:
+    """Return a Debian base for a package list, and whether the build has to fetch the packages itself."""
+    if make.can_pull(debian.PUBLISHED):
+        return debian.PUBLISHED, True
+    return debian.made_image(make, debian.packages_in(listing), install=install), False
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Do what the command line says; 0 when it was done."""
+    parser = argparse.ArgumentParser(prog="scripts/images", description="The project's own images.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    make = commands.add_parser("build", help="build images/*")
+    make.add_argument("name", nargs="*", choices=[*OURS, []], help="which (default: all)")
+    make.add_argument("--with", dest="program", choices=builder.PROGRAMS, help="default: the first that works")
+    make.add_argument("--install", action="store_true", help="install missing system packages (Debian, root)")
+    commands.add_parser("list", help="print the images' names")
+    arguments = parser.parse_args(argv)
+    try:
+        if arguments.command == "list":
+            print("\n".join(reference(name) for name in OURS))
+        else:
+            found = builder.find(arguments.program, install=arguments.install)
+            for name in arguments.name or OURS:
+                build(found, name, install=arguments.install)
+    except LabError as error:
+        return complain(error)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

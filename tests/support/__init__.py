@@ -1,0 +1,1 @@
+"""What tests of several folders share. Not tests, and not part of the product."""
