@@ -1,0 +1,3 @@
+module rollcage.dev/toolserver
+
+go 1.26

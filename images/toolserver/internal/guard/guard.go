@@ -1,0 +1,73 @@
+// Package guard makes the process hard to kill, stop or look into from inside
+// the sandbox. Everything here is done once, at start, before anything listens.
+package guard
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"syscall"
+)
+
+const (
+	prSetDumpable       = 4
+	prSetChildSubreaper = 36
+
+	// memoryLimit makes the collector work harder before the sandbox's own
+	// limit is near; it is a soft limit, and live data is bounded elsewhere.
+	memoryLimit = 64 << 20
+	// collectEarly trades a little CPU for a small idle size.
+	collectEarly = 40
+	// maxProcs: a sandbox on a large machine needs no more, and each costs memory.
+	maxProcs = 4
+)
+
+// Harden applies everything but signals.
+func Harden(threads int) error {
+	runtime.GOMAXPROCS(min(maxProcs, runtime.GOMAXPROCS(0)))
+	debug.SetGCPercent(collectEarly)
+	debug.SetMemoryLimit(memoryLimit)
+	// A process that may not be dumped may not be traced either, and its
+	// /proc files belong to root.
+	if err := prctl(prSetDumpable, 0); err != nil {
+		return fmt.Errorf("cannot become undumpable: %w", err)
+	}
+	if os.Getpid() != 1 {
+		// Orphans come to PID 1 by themselves, and to anyone else on request.
+		if err := prctl(prSetChildSubreaper, 1); err != nil {
+			return fmt.Errorf("cannot become the reaper: %w", err)
+		}
+	}
+	reserveThreads(threads)
+	return nil
+}
+
+// reserveThreads makes the runtime create its threads now. A fork bomb fills
+// the pids limit, and a Go program whose clone() fails dies. The runtime never
+// gives an idle thread back, and a goroutine that is locked to its thread
+// while it waits cannot share it, so n of them at once need n threads.
+func reserveThreads(n int) {
+	var waiting, done sync.WaitGroup
+	release := make(chan struct{})
+	for range n {
+		waiting.Add(1)
+		done.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			waiting.Done()
+			<-release
+		})
+	}
+	waiting.Wait()
+	close(release)
+	done.Wait()
+}
+
+func prctl(option, value uintptr) error {
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, option, value, 0, 0, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}

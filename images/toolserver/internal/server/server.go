@@ -1,0 +1,142 @@
+// Package server answers the gateway: it checks who asks, whether the sandbox
+// is theirs, whether the call is new and its arguments right, and then lets a
+// tool do the work. What tools do, and what an answer means for a rollout, is
+// decided elsewhere.
+package server
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"rollcage.dev/toolserver/internal/fence"
+	"rollcage.dev/toolserver/internal/journal"
+	"rollcage.dev/toolserver/internal/schema"
+	"rollcage.dev/toolserver/internal/token"
+	"rollcage.dev/toolserver/internal/tool"
+)
+
+// What the server holds in memory, at most.
+const (
+	journalCalls = 100_000
+	journalBytes = 16 << 20
+	// bodyBytes bounds the arguments of all calls that run or wait.
+	bodyBytes = 16 << 20
+	// Transfers and streams hold a thread or a buffer each.
+	maxTransfers = 8
+	maxStreams   = 32
+)
+
+// An interrupt must never wait behind what it interrupts, so it has places of
+// its own.
+const (
+	urgentTool    = "session_interrupt"
+	urgentRunning = 16
+	urgentWaiting = 64
+)
+
+// Options are what a server is made from.
+type Options struct {
+	Sandbox string
+	Keys    map[string]ed25519.PublicKey
+	BootID  string
+	Tools   []tool.Tool
+	Files   Files
+	// Serial runs calls one at a time, in the order of their arrival.
+	Serial          bool
+	ConcurrentCalls int
+	WaitingCalls    int
+	Now             func() time.Time
+}
+
+// Server is made by New; Handler serves its requests until Stop.
+type Server struct {
+	options  Options
+	verifier token.Verifier
+	tools    map[string]offered
+	started  time.Time
+
+	fence     fence.Fence
+	journal   *journal.Journal
+	calls     *gate
+	urgent    *gate
+	bodies    *budget
+	transfers *budget
+	streams   *budget
+	hubs      hubs
+	count     counters
+	setup     setup
+
+	// ctx ends when the server stops; calls run under it and not under their
+	// request, whose client may go away and come back.
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	// entry is held for reading while a call is entered, so that Stop waits
+	// for every call that came before it and none comes after.
+	entry sync.RWMutex
+}
+
+// offered is a tool with its schema.
+type offered struct {
+	tool.Tool
+	schema *schema.Schema
+}
+
+// New fails on a tool whose schema it could not enforce.
+func New(options Options) (*Server, error) {
+	running := options.ConcurrentCalls
+	if options.Serial {
+		running = 1
+	}
+	s := &Server{
+		options:   options,
+		verifier:  token.Verifier{Sandbox: options.Sandbox, Keys: options.Keys},
+		tools:     map[string]offered{},
+		started:   options.Now(),
+		journal:   journal.New(journal.Limits{Calls: journalCalls, Bytes: journalBytes}),
+		calls:     newGate(running, options.WaitingCalls),
+		urgent:    newGate(urgentRunning, urgentWaiting),
+		bodies:    newBudget(bodyBytes),
+		transfers: newBudget(maxTransfers),
+		streams:   newBudget(maxStreams),
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	for _, t := range options.Tools {
+		parsed, err := schema.Parse(t.Parameters())
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: parameters: %w", t.Name(), err)
+		}
+		if _, twice := s.tools[t.Name()]; twice {
+			return nil, fmt.Errorf("tool %s stands twice", t.Name())
+		}
+		s.tools[t.Name()] = offered{t, parsed}
+	}
+	return s, nil
+}
+
+// Handler serves the contract of docs/toolserver.md.
+func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
+
+// Stop refuses new calls and ends those that run, through kill, and waits
+// until each has its answer in the journal or ctx is done.
+func (s *Server) Stop(ctx context.Context, kill func()) {
+	s.entry.Lock()
+	s.cancel()
+	s.entry.Unlock()
+	done := make(chan struct{})
+	go func() {
+		kill()
+		s.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+func (s *Server) stopping() bool { return s.ctx.Err() != nil }
