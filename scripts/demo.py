@@ -16,7 +16,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -58,17 +58,14 @@ class Caller:
             with refusal:
                 return refusal.code, json.load(refusal)
 
-    def wait_until_ready(self) -> None:
-        """Wait until the toolserver serves."""
+    def becomes_ready(self) -> bool:
+        """Tell whether the toolserver serves within a reasonable time."""
         deadline = time.monotonic() + READY_SECONDS
-        while True:
-            try:
-                with urllib.request.urlopen(f"{self._url}/readyz", timeout=5):
-                    return
-            except OSError as error:
-                if time.monotonic() > deadline:
-                    raise LabError(f"the toolserver did not become ready: {error}") from error
-                time.sleep(0.01)
+        while time.monotonic() < deadline:
+            with suppress(OSError), urllib.request.urlopen(f"{self._url}/readyz", timeout=5):
+                return True
+            time.sleep(0.01)
+        return False
 
 
 @contextmanager
@@ -89,10 +86,12 @@ def toolserver() -> Iterator[Caller]:
                 "ROLLCAGE_LISTEN": f"fd:{listener.fileno()}",
                 "ROLLCAGE_CONFIG": json.dumps({"workdir": str(workdir)}),
             }
-            process = subprocess.Popen([binary, "serve"], env=env, pass_fds=[listener.fileno()])
+            with (tmp / "log").open("w") as log:
+                process = subprocess.Popen([binary, "serve"], env=env, pass_fds=[listener.fileno()], stderr=log)
         try:
             caller = Caller(port, signer)
-            caller.wait_until_ready()
+            if not caller.becomes_ready():
+                raise LabError(f"the toolserver did not become ready:\n{(tmp / 'log').read_text()}")
             yield caller
         finally:
             process.terminate()

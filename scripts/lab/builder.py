@@ -13,7 +13,7 @@ from lab import engine
 from lab.talk import LabError, run, succeeds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
 PROGRAMS = ("docker", "podman", "buildah")
@@ -41,14 +41,12 @@ class Builder:
         flags += [] if network else ["--network=none"]
         run([self.program, "build", "--quiet", *flags, f"--tag={tag}", context], env=self.env)
 
-    def save(self, images: Sequence[str], archive: Path) -> None:
-        """Write images into one docker archive."""
-        if self.program != "buildah":
-            many = ["--multi-image-archive"] if self.program == "podman" else []
-            run([self.program, "save", *many, "-o", archive, *images], env=self.env)
-            return
-        for image in images:
+    def save(self, image: str, archive: Path) -> None:
+        """Write an image into a docker archive."""
+        if self.program == "buildah":
             run(["buildah", "push", image, f"docker-archive:{archive}:{image}"], env=self.env)
+        else:
+            run([self.program, "save", "-o", archive, image], env=self.env)
 
 
 def find(wanted: str | None, *, install: bool) -> Builder:

@@ -130,18 +130,19 @@ def load(cluster: Cluster, images: Sequence[str]) -> None:
     """Put images of the engine onto every node."""
     if not cluster.nodes():
         raise LabError(f"{cluster.name} is not up", f"scripts/cluster up {cluster.shape}")
-    with step(f"loading {', '.join(images)} onto {cluster.name}"), scratch() as tmp:
-        archive = tmp / "images.tar"
-        _holder(cluster, images).save(images, archive)
-        _kind(cluster.engine, ["load", "image-archive", f"--name={cluster.name}", str(archive)])
+    for image in images:
+        with step(f"loading {image} onto {cluster.name}"), scratch() as tmp:
+            archive = tmp / "image.tar"
+            _holder(cluster, image).save(image, archive)
+            _kind(cluster.engine, ["load", "image-archive", f"--name={cluster.name}", str(archive)])
 
 
-def _holder(cluster: Cluster, images: Sequence[str]) -> Builder:
-    """Return the builder whose store has the images."""
+def _holder(cluster: Cluster, image: str) -> Builder:
+    """Return the builder whose store has an image."""
     for make in (Builder("docker", cluster.engine.env), Builder("podman"), Builder("buildah")):
-        if all(make.has(image) for image in images):
+        if make.has(image):
             return make
-    raise LabError(f"nobody here has built {', '.join(images)}", "scripts/images build")
+    raise LabError(f"nobody here has built {image}", "scripts/images build")
 
 
 def choose_image(engine: Engine, *, source: str, gvisor: bool, install: bool) -> str:

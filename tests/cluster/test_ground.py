@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kubernetes import client
+from lab.images import reference
 
 from support.kube import RESTRICTED, Namespace, wait_for
 
@@ -84,7 +85,7 @@ def test_an_image_can_be_mounted_as_a_volume(namespace: Namespace, sandbox_image
         ["/mnt/toolserver", "version"],
         image=sandbox_image,
         container={"volumeMounts": [{"name": "tools", "mountPath": "/mnt"}]},
-        volumes=[{"name": "tools", "image": {"reference": "rollcage/toolserver:dev", "pullPolicy": "Never"}}],
+        volumes=[{"name": "tools", "image": {"reference": reference("toolserver"), "pullPolicy": "Never"}}],
     )
 
     assert namespace.ended("mounted").exit_code == 0
