@@ -1,0 +1,205 @@
+"""
+The record of a rollout's calls: begun before they are sent, finished before they are answered.
+
+The mark that a call may have been delivered is what keeps it from ever running
+twice. What a call means, and how arguments and results look, is for the
+callers; here they are bytes.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from rollcage.core.ids import RolloutKey, trainers_id, word
+from rollcage.store.link import Link, Step
+from rollcage.store.records import Page, Sandbox, moment
+from rollcage.store.settings import Settings
+
+# An answer stays below 1 MB on the wire; arguments may come in at that size.
+MAX_PAYLOAD: Final = 4 << 20
+
+# One page of a trajectory: what a reader can take at once.
+_PAGE_BYTES: Final = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """
+    A call that is about to be sent.
+
+    *attempt* is unique to whoever is about to send it, so that a lost answer
+    can be asked for again without being taken for somebody else's attempt.
+    """
+
+    id: str
+    hash: str
+    attempt: str
+    arguments: bytes = b""
+
+    def __post_init__(self) -> None:
+        trainers_id("call", self.id)
+        trainers_id("hash", self.hash)
+        trainers_id("attempt", self.attempt)
+        _bounded(self.arguments)
+
+
+class CallState(StrEnum):
+    """What beginning a call found."""
+
+    NEW = "new"  # ours to send
+    RUNNING = "running"  # somebody else may have sent it: ask the sandbox, never send
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A call in the record. *sandbox* is where it goes, or None once the rollout has none."""
+
+    state: CallState
+    number: int
+    begun_at: datetime
+    sandbox: Sandbox | None
+    result: bytes | None
+
+    @classmethod
+    def read(cls, answer: list[Any]) -> "Begun":
+        """Read the script's answer."""
+        state, number, begun_at, card, result = answer
+        return cls(
+            state=CallState(state.decode()),
+            number=int(number),
+            begun_at=moment(begun_at),
+            sandbox=Sandbox.from_card(card) if card else None,
+            result=result if state == b"finished" else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """
+    What the record says after a call was finished.
+
+    *result* is the first one kept, whoever brought it. A verdict that came in
+    the meantime is told, since it may forbid giving the result away.
+    """
+
+    result: bytes
+    first: bool
+    verdict: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One call of a trajectory; without a result it is still running or its result was lost."""
+
+    number: int
+    id: str
+    hash: str
+    attempt: str
+    begun_at: datetime
+    arguments: bytes
+    result: bytes | None
+    finished_at: datetime | None
+    outcome: str | None
+
+
+class Calls:
+    """The calls of all rollouts."""
+
+    def __init__(self, link: Link, settings: Settings) -> None:
+        self._link = link
+        self._settings = settings
+
+    async def begin(self, rollout: RolloutKey, call: Call, *, sandbox: str | None = None) -> Begun:
+        """
+        Mark *call* as possibly delivered and say whether it is ours to send.
+
+        With *sandbox*, only if the rollout is still in that one. The same call
+        id with another hash is a conflict; a rollout that has its verdict
+        begins no further calls, but still answers for those it began.
+        """
+        step = self.step(rollout, call, sandbox=sandbox)
+        with self.unsent_if_cancelled(rollout, call):
+            return Begun.read(await self._link.run(step.script, **step.fields))
+
+    def step(self, rollout: RolloutKey, call: Call, *, sandbox: str | None = None) -> Step:
+        """Return the beginning of a call as part of something larger."""
+        fields: dict[str, str | int | bytes] = {
+            "rollout": rollout,
+            "call": call.id,
+            "hash": call.hash,
+            "attempt": call.attempt,
+            "arguments": call.arguments,
+            "max_calls": self._settings.max_calls,
+            "max_bytes": self._settings.max_record_bytes,
+        }
+        if sandbox is not None:
+            fields["sandbox"] = sandbox
+        return Step("begin", fields)
+
+    @contextmanager
+    def unsent_if_cancelled(self, rollout: RolloutKey, call: Call) -> Iterator[None]:
+        """Take the mark back if the caller goes away inside: it will not send what it was about to begin."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            # If it gets lost the call counts as possibly delivered: safe, if a pity.
+            self._link.post("retract", rollout=rollout, call=call.id, attempt=call.attempt)
+            raise
+
+    async def finish(self, rollout: RolloutKey, call: str, *, result: bytes, outcome: str) -> Finished:
+        """Keep the call's result, unless one is kept already; *outcome* is the class it is counted under."""
+        _bounded(result)
+        answer = await self._link.run(
+            "finish", rollout=rollout, call=call, result=result, outcome=word("outcome", outcome)
+        )
+        first = answer[0] == b"kept"
+        return Finished(
+            result=result if first else answer[1],
+            first=first,
+            verdict=answer[2].decode(),
+            cause=answer[3].decode(),
+        )
+
+    async def retract(self, rollout: RolloutKey, call: str, *, attempt: str) -> bool:
+        """
+        Take the mark back, knowing that nothing was sent; return whether it is gone.
+
+        Only whoever made the mark can know, so another attempt's mark stands.
+        """
+        answer = await self._link.run("retract", rollout=rollout, call=call, attempt=attempt)
+        return bool(answer[0] == b"retracted")
+
+    async def trajectory(self, rollout: RolloutKey, *, cursor: str | None = None, limit: int = 100) -> Page[CallRecord]:
+        """Return calls in the order in which they began."""
+        start = int(cursor or 0)
+        length, records = await self._link.run(
+            "trajectory", rollout=rollout, start=start, limit=limit, max_bytes=_PAGE_BYTES
+        )
+        end = start + len(records)
+        return Page(tuple(_record(*fields) for fields in records), str(end) if end < length else None)
+
+
+def _record(name: bytes, mark: bytes, arguments: bytes, finished: bytes, result: bytes) -> CallRecord:
+    number, digest, attempt, begun_at, *ending = mark.split(b" ")
+    return CallRecord(
+        number=int(number),
+        id=name.decode(),
+        hash=digest.decode(),
+        attempt=attempt.decode(),
+        begun_at=moment(begun_at),
+        arguments=arguments,
+        result=result if finished else None,
+        finished_at=moment(ending[0]) if ending else None,
+        outcome=ending[1].decode() if ending else None,
+    )
+
+
+def _bounded(payload: bytes) -> None:
+    if len(payload) > MAX_PAYLOAD:
+        raise ValueError(f"{len(payload)} bytes, at most {MAX_PAYLOAD} are recorded")

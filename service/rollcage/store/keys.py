@@ -1,0 +1,74 @@
+"""
+The names of everything in Redis.
+
+Templates, filled with hashed or checked names only. The scripts get the same
+table (see ``scripts``), so a name is written down once, here.
+
+All keys of an installation carry one hash tag: its scripts touch a rollout, a
+pool and a run at a time, so they live on one shard of a cluster. Why that is
+enough: ``docs/decisions/claims-in-redis.md``.
+"""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+TEMPLATES: Final = MappingProxyType(
+    {
+        # The installation: phase, generation and leader; the release; one counter for every order.
+        "state": "state",
+        "schema": "schema",
+        "sequence": "sequence",
+        # One rollout: its record, its calls (marks, what was asked, what came back, in order), evidence.
+        "rollout": "rollout:%s",
+        "marks": "rollout:%s:marks",
+        "arguments": "rollout:%s:arguments",
+        "results": "rollout:%s:results",
+        "order": "rollout:%s:order",
+        "evidence": "rollout:%s:evidence",
+        # One sandbox; outlives it, so that it is never offered again.
+        "sandbox": "sandbox:%s",
+        # One environment's pool: what is ready, what is bound, what waits for deletion.
+        "ready": "env:%s:ready",
+        "bindings": "env:%s:bindings",
+        "activity": "env:%s:activity",
+        "spent": "env:%s:spent",
+        # Its line: the runs in their turn, each run's rollouts by ticket, when each waiter lapses.
+        "round": "env:%s:round",
+        "queue": "env:%s:queue:%s",
+        "lapses": "env:%s:lapses",
+        # Its reservations: one per run, what is set aside for it, when each expires, the totals.
+        "reservation": "env:%s:reservation:%s",
+        "aside": "env:%s:aside:%s",
+        "reservations": "env:%s:reservations",
+        "pledges": "env:%s:pledges",
+        # Where things are found again: a run's counters, a tenant's runs, rollouts by owner and label.
+        "run": "run:%s",
+        "runs": "tenant:%s:runs",
+        "index": "index:%s:%s",
+        # Channels: a rollout should look again; an environment's demand changed.
+        "wake": "wake",
+        "changes": "changes",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Names within one installation."""
+
+    namespace: str = "rollcage"
+
+    @property
+    def prefix(self) -> str:
+        """What every name starts with."""
+        return f"{{{self.namespace}}}:"
+
+    def __call__(self, template: str, *parts: str) -> str:
+        """Return the full name of a key."""
+        return self.prefix + self.short(template, *parts)
+
+    @staticmethod
+    def short(template: str, *parts: str) -> str:
+        """Return the name without its prefix, as scripts take it."""
+        return TEMPLATES[template] % parts

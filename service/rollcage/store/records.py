@@ -1,0 +1,188 @@
+"""
+What the store keeps about a rollout and its sandbox, as values.
+
+Only shapes, and how they are read from a script's answer.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+from rollcage.core.ids import (
+    RolloutId,
+    RolloutKey,
+    RunId,
+    environment_name,
+    rollout_key,
+    sandbox_name,
+    tenant_key,
+    word,
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """Where a sandbox is and what it is: a card that goes along with every binding."""
+
+    name: str
+    environment: str
+    address: str
+    uid: str = ""
+    node: str = ""
+    image: str = ""
+
+    def __post_init__(self) -> None:
+        sandbox_name(self.name)
+        environment_name(self.environment)
+
+    def card(self) -> str:
+        """Return the card as text."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_card(cls, text: bytes) -> "Sandbox":
+        """Read a card."""
+        return cls(**json.loads(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """
+    The rollout that something is about.
+
+    After a loss of memory a pod can tell the key of its rollout and nothing
+    else; then the names are missing, until a gateway brings them.
+    """
+
+    key: RolloutKey
+    environment: str
+    rollout: RolloutId | None = None
+    run: RunId | None = None
+
+    def __post_init__(self) -> None:
+        rollout_key(self.key)
+        environment_name(self.environment)
+
+    @classmethod
+    def of(cls, rollout: RolloutId, *, run: str, environment: str) -> "Subject":
+        """Name a rollout in full."""
+        return cls(rollout.key, environment, rollout, RunId(rollout.tenant, run))
+
+    def fields(self) -> dict[str, str | int | bytes]:
+        """Return the subject as a script's arguments."""
+        fields: dict[str, str | int | bytes] = {"rollout": self.key, "environment": self.environment}
+        if self.rollout and self.run:
+            fields |= {
+                "tenant": self.rollout.tenant,
+                "name": self.rollout.name,
+                "tenant_key": tenant_key(self.rollout.tenant),
+                "run": self.run.key,
+                "run_name": self.run.name,
+            }
+        return fields
+
+
+class State(StrEnum):
+    """How far a rollout is."""
+
+    ASKED = "asked"
+    WAITING = "waiting"
+    BOUND = "bound"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the trainer may do with a rollout, by which cause, and who said so."""
+
+    word: str
+    by: str
+    cause: str = ""
+    evidence: str = "{}"
+
+    def __post_init__(self) -> None:
+        word("verdict", self.word)
+        if self.cause:
+            word("cause", self.cause)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The verdict that stands, and since when."""
+
+    word: str
+    cause: str
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """A rollout's record."""
+
+    subject: Subject
+    state: State
+    sandbox: Sandbox | None
+    calls: int
+    # How many calls may have reached the sandbox.
+    delivered: int
+    # How often it was moved to another sandbox.
+    placements: int
+    begun_at: datetime | None
+    bound_at: datetime | None
+    ended_at: datetime | None
+    verdict: Standing | None
+
+    @classmethod
+    def read(cls, key: bytes, fields: list[bytes]) -> "Rollout":
+        """Read the record from a script's answer."""
+        record = dict(zip(fields[::2], fields[1::2], strict=True))
+
+        def text(name: bytes) -> str:
+            return record.get(name, b"").decode()
+
+        def time(name: bytes) -> datetime | None:
+            return moment(record[name]) if name in record else None
+
+        names = (
+            (RolloutId(text(b"tenant"), text(b"name")), RunId(text(b"tenant"), text(b"run_name")))
+            if b"tenant" in record
+            else (None, None)
+        )
+        return cls(
+            subject=Subject(RolloutKey(key.decode()), text(b"environment"), *names),
+            state=State(text(b"state")),
+            sandbox=Sandbox.from_card(record[b"card"]) if b"card" in record else None,
+            calls=int(record.get(b"calls", 0)),
+            delivered=int(record.get(b"delivered", 0)),
+            placements=int(record.get(b"placements", 0)),
+            begun_at=time(b"begun_at"),
+            bound_at=time(b"bound_at"),
+            ended_at=time(b"ended_at"),
+            verdict=Standing(text(b"verdict"), text(b"cause"), text(b"verdict_by"), moment(record[b"verdict_at"]))
+            if b"verdict" in record
+            else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Part of a listing; *cursor* asks for the next part and is None at the end."""
+
+    items: tuple[T, ...]
+    cursor: str | None
+
+
+def read_page(answer: list[Any]) -> Page[Rollout]:
+    """Read a page of rollouts from the script's answer."""
+    cursor, records = answer
+    return Page(tuple(Rollout.read(key, fields) for key, fields in records), cursor.decode() or None)
+
+
+def moment(milliseconds: bytes) -> datetime:
+    """Return a time that the store wrote down."""
+    return datetime.fromtimestamp(int(milliseconds) / 1000, UTC)

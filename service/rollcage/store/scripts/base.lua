@@ -1,0 +1,41 @@
+-- What every script starts from: its arguments by name, the time, the names of keys.
+-- KEY (the name templates) is put in front of this by the loader.
+--
+-- The time is the server's own, so the clocks of gateways do not matter; only
+-- tests pass another one.
+
+local call = redis.call
+
+local arg = {}
+for i = 1, #ARGV, 2 do arg[ARGV[i]] = ARGV[i + 1] end
+
+local prefix = string.sub(KEYS[1], 1, #KEYS[1] - #KEY.state)
+local function key(name, ...) return prefix .. string.format(KEY[name], ...) end
+
+local now = tonumber(arg.now)
+if not now then
+  local time = call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- A missing field reads as false.
+local function number(value) return tonumber(value or 0) end
+local function text(value) return value or '' end
+
+local function refuse(code, ...) return {'refused', code, ...} end
+
+local function sequence() return call('INCR', key('sequence')) end
+
+local function keep(name) call('PEXPIRE', name, arg.retention) end
+
+-- An emptied server has no phase, so it is not live until somebody declares it so.
+local function live() return call('HGET', key('state'), 'phase') == 'live' end
+
+-- Whoever was replaced as leader learns it here, before anything is written.
+local function deposed()
+  if not arg.leader then return nil end
+  local mine, seen = tonumber(arg.leader), number(call('HGET', key('state'), 'leader'))
+  if mine < seen then return refuse('not_leader', arg.leader, tostring(seen)) end
+  if mine > seen then call('HSET', key('state'), 'leader', arg.leader) end
+  return nil
+end

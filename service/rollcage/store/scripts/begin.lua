@@ -1,0 +1,37 @@
+-- Mark a call as possibly delivered, before it is sent: from here on it runs at most once.
+--
+-- The same attempt again is still new (its answer was lost on the way); any
+-- other attempt finds the mark and must not send.
+
+local r, call_id = key('rollout', arg.rollout), arg.call
+local f = call('HMGET', r, 'state', 'sandbox', 'card', 'verdict', 'cause', 'environment', 'run', 'calls', 'bytes')
+
+local mark = call('HGET', key('marks', arg.rollout), call_id)
+if mark then
+  local n, hash, attempt, begun_at = string.match(mark, '^(%S+) (%S+) (%S+) (%S+)')
+  if hash ~= arg.hash then return refuse('call_conflict', arg.rollout, call_id) end
+  local result = call('HGET', key('results', arg.rollout), call_id)
+  local status = result and 'finished' or (attempt == arg.attempt and 'new' or 'running')
+  return {status, n, begun_at, text(f[3]), text(result)}
+end
+
+if not f[1] then return refuse(live() and 'rollout_unknown' or 'store_recovering', arg.rollout) end
+if f[4] or f[1] == 'ended' then return refuse('rollout_ended', text(f[4]), text(f[5])) end
+if f[1] ~= 'bound' or (arg.sandbox and arg.sandbox ~= f[2]) then
+  return refuse('rollout_moved', text(arg.sandbox), text(f[2]))
+end
+if number(f[8]) >= tonumber(arg.max_calls) or number(f[9]) >= tonumber(arg.max_bytes) then
+  return refuse('record_full', text(f[8]), text(f[9]))
+end
+
+local n = call('HINCRBY', r, 'calls', 1)
+call('HINCRBY', r, 'delivered', 1)
+call('HINCRBY', r, 'bytes', #arg.arguments)
+call('HSET', key('marks', arg.rollout), call_id, table.concat({n, arg.hash, arg.attempt, tostring(now)}, ' '))
+call('HSET', key('arguments', arg.rollout), call_id, arg.arguments)
+call('RPUSH', key('order', arg.rollout), call_id)
+call('ZADD', key('activity', f[6]), now, arg.rollout)
+if f[7] then call('HINCRBY', key('run', f[7]), 'calls', 1) end
+keep(r)
+for _, part in ipairs({'marks', 'arguments', 'order', 'results'}) do keep(key(part, arg.rollout)) end
+return {'new', tostring(n), tostring(now), f[3], ''}

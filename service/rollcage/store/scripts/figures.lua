@@ -1,0 +1,3 @@
+-- One run's figures.
+
+return call('HGETALL', key('run', arg.run))

@@ -1,0 +1,3 @@
+-- One rollout's record.
+
+return call('HGETALL', key('rollout', arg.rollout))

@@ -1,0 +1,183 @@
+"""What the record of calls promises, on a real Redis."""
+
+import asyncio
+
+import pytest
+
+from integration.store.desk import FAILED_NODE, TRAINED, Desk, call, key, subject
+from rollcage.core.errors import (
+    CallConflict,
+    CallUnknown,
+    RecordFull,
+    RolloutEnded,
+    RolloutMoved,
+    RolloutUnknown,
+    StoreRecovering,
+)
+from rollcage.store.calls import MAX_PAYLOAD, CallState
+from rollcage.store.settings import Settings
+from rollcage.store.store import open_store
+
+
+@pytest.fixture
+async def placed(desk: Desk) -> Desk:
+    await desk.offer("s1")
+    await desk.claim("r1")
+    return desk
+
+
+async def test_a_call_is_new_to_whoever_begins_it_first(placed: Desk) -> None:
+    attempts = [f"attempt-{i}" for i in range(20)]
+
+    begun = await asyncio.gather(*(placed.begin("r1", attempt=attempt) for attempt in attempts))
+
+    states = [each.state for each in begun]
+    assert states.count(CallState.NEW) == 1
+    assert states.count(CallState.RUNNING) == 19
+
+
+async def test_an_attempt_whose_answer_was_lost_may_ask_again(placed: Desk) -> None:
+    first = await placed.begin("r1")
+
+    assert await placed.begin("r1") == first
+
+
+async def test_a_finished_call_is_answered_byte_for_byte(placed: Desk) -> None:
+    await placed.begin("r1")
+    result = bytes(range(256))
+    await placed.store.calls.finish(key("r1"), "call-1", result=result, outcome="ok")
+
+    again = await placed.begin("r1", attempt="attempt-2")
+
+    assert (again.state, again.result) == (CallState.FINISHED, result)
+
+
+async def test_an_empty_result_is_a_result(placed: Desk) -> None:
+    await placed.begin("r1")
+    await placed.store.calls.finish(key("r1"), "call-1", result=b"", outcome="ok")
+
+    assert (await placed.begin("r1")).result == b""
+
+
+async def test_other_arguments_under_the_same_id_are_a_conflict(placed: Desk) -> None:
+    await placed.begin("r1")
+
+    with pytest.raises(CallConflict):
+        await placed.store.calls.begin(key("r1"), call(digest="h2"))
+
+
+async def test_the_first_result_stands(placed: Desk) -> None:
+    await placed.begin("r1")
+    await placed.store.calls.finish(key("r1"), "call-1", result=b"first", outcome="ok")
+
+    second = await placed.store.calls.finish(key("r1"), "call-1", result=b"second", outcome="failed")
+
+    assert (second.first, second.result) == (False, b"first")
+
+
+async def test_what_was_never_begun_cannot_be_finished(placed: Desk) -> None:
+    with pytest.raises(CallUnknown):
+        await placed.store.calls.finish(key("r1"), "call-1", result=b"", outcome="ok")
+
+
+async def test_no_call_is_begun_after_a_verdict(placed: Desk) -> None:
+    await placed.store.rollouts.decide(subject("r1"), FAILED_NODE)
+
+    with pytest.raises(RolloutEnded) as refused:
+        await placed.begin("r1")
+
+    assert refused.value.verdict == "masked"
+
+
+async def test_a_result_that_comes_after_the_verdict_is_kept_and_the_verdict_told(placed: Desk) -> None:
+    await placed.begin("r1")
+    await placed.store.rollouts.end(subject("r1"), FAILED_NODE)
+
+    late = await placed.store.calls.finish(key("r1"), "call-1", result=b"late", outcome="ok")
+
+    assert (late.first, late.verdict, late.cause) == (True, "masked", "node_lost")
+
+
+async def test_a_call_to_a_sandbox_the_rollout_is_not_in_is_not_begun(placed: Desk) -> None:
+    with pytest.raises(RolloutMoved) as refused:
+        await placed.store.calls.begin(key("r1"), call(), sandbox="s0")
+
+    assert refused.value.sandbox == "s1"
+    assert (await placed.record("r1")).delivered == 0
+
+
+async def test_a_rollout_nobody_claimed_begins_no_call(desk: Desk) -> None:
+    with pytest.raises(RolloutUnknown):
+        await desk.begin("r1")
+
+
+async def test_without_its_memory_the_store_does_not_say_unknown(empty: Desk) -> None:
+    with pytest.raises(StoreRecovering):
+        await empty.begin("r1")
+
+
+async def test_only_whoever_made_a_mark_can_take_it_back(placed: Desk) -> None:
+    await placed.begin("r1", attempt="attempt-1")
+
+    assert not await placed.store.calls.retract(key("r1"), "call-1", attempt="attempt-2")
+    assert await placed.store.calls.retract(key("r1"), "call-1", attempt="attempt-1")
+    assert (await placed.record("r1")).delivered == 0
+
+
+async def test_a_finished_call_cannot_be_taken_back(placed: Desk) -> None:
+    await placed.begin("r1")
+    await placed.store.calls.finish(key("r1"), "call-1", result=b"", outcome="ok")
+
+    assert not await placed.store.calls.retract(key("r1"), "call-1", attempt="attempt-1")
+
+
+async def test_a_trajectory_is_read_in_order_and_in_pages(placed: Desk) -> None:
+    for i in range(5):
+        await placed.store.calls.begin(key("r1"), call(f"call-{i}", arguments=b"%d" % i))
+    for i in (3, 1, 0, 2):
+        await placed.store.calls.finish(key("r1"), f"call-{i}", result=b"r%d" % i, outcome="ok")
+
+    first = await placed.store.calls.trajectory(key("r1"), limit=3)
+    rest = await placed.store.calls.trajectory(key("r1"), cursor=first.cursor, limit=3)
+
+    calls = [*first.items, *rest.items]
+    assert [each.number for each in calls] == [1, 2, 3, 4, 5]
+    assert [each.arguments for each in calls] == [b"0", b"1", b"2", b"3", b"4"]
+    assert [each.result for each in calls] == [b"r0", b"r1", b"r2", b"r3", None]
+    assert [each.outcome for each in calls] == ["ok", "ok", "ok", "ok", None]
+    assert rest.cursor is None
+
+
+async def test_a_page_of_large_calls_is_short(placed: Desk) -> None:
+    for i in range(4):
+        await placed.store.calls.begin(key("r1"), call(f"call-{i}", arguments=bytes(3 << 20)))
+
+    page = await placed.store.calls.trajectory(key("r1"))
+
+    assert (len(page.items), page.cursor) == (2, "2")
+
+
+async def test_a_full_record_begins_no_further_call(placed: Desk, settings: Settings) -> None:
+    small = Settings(settings.url, max_calls=1)
+    async with open_store(small, clock=placed.clock) as store:
+        await store.calls.begin(key("r1"), call("call-1"))
+
+        with pytest.raises(RecordFull):
+            await store.calls.begin(key("r1"), call("call-2"))
+
+
+async def test_what_is_too_large_to_record_is_refused_before_it_is_sent() -> None:
+    with pytest.raises(ValueError, match="recorded"):
+        call(arguments=bytes(MAX_PAYLOAD + 1))
+
+
+async def test_the_record_expires_with_its_rollout(placed: Desk, settings: Settings) -> None:
+    await placed.begin("r1")
+    await placed.store.calls.finish(key("r1"), "call-1", result=b"x", outcome="ok")
+    await placed.store.rollouts.end(subject("r1"), TRAINED)
+
+    names = [name async for name in placed.redis.scan_iter(f"*rollout:{key('r1')}*")]
+    lives = [await placed.redis.pttl(name) for name in names]
+
+    assert len(names) == 6
+    assert all(0 < life <= settings.retention.total_seconds() * 1000 for life in lives)
