@@ -16,6 +16,14 @@ var version = "dev"
 // it. Nothing else ends with this code.
 const exitTampered = 86
 
+// exitStopped is how a program ends that was asked to stop, as if the signal
+// itself had ended it. With 0 the kubelet would call an evicted pod succeeded
+// and forget why it was evicted.
+const exitStopped = 143
+
+// errStopped: asked to stop from outside, and did.
+var errStopped = errors.New("stopped")
+
 const usage = `usage:
   toolserver serve           serve; the configuration comes from the environment
   toolserver install PATH    copy this binary to PATH
@@ -25,7 +33,11 @@ const usage = `usage:
 func main() {
 	// One line of JSON per event: what a model makes us log stays one line.
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
-	if err := run(os.Args[1:]); err != nil {
+	err := run(os.Args[1:])
+	switch {
+	case errors.Is(err, errStopped):
+		os.Exit(exitStopped)
+	case err != nil:
 		slog.Error("toolserver_failed", "error", err.Error())
 		os.Exit(exitCode(err))
 	}

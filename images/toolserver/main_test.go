@@ -101,8 +101,8 @@ func TestItBecomesReadyAndStopsWhenAsked(t *testing.T) {
 	awaitStatus(t, url+"/readyz", 200)
 	began := time.Now()
 	cmd.Process.Signal(syscall.SIGTERM)
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("it ended with %v", err)
+	if cmd.Wait(); cmd.ProcessState.ExitCode() != exitStopped {
+		t.Fatalf("it ended with %v", cmd.ProcessState)
 	}
 	if took := time.Since(began); took > 5*time.Second {
 		t.Fatalf("stopping took %v", took)

@@ -38,8 +38,8 @@ func TestAsPid1OnlySignalsFromOutsideStopIt(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("it ended with %v", err)
+	if cmd.Wait(); cmd.ProcessState.ExitCode() != exitStopped {
+		t.Fatalf("it ended with %v", cmd.ProcessState)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"rollcage.dev/toolserver/internal/archive"
@@ -69,14 +68,13 @@ func serve() error {
 		Sandbox: cfg.Sandbox, Keys: cfg.Keys, BootID: bootID,
 		Tools: box.Tools(), Files: archive.New(cfg.Workdir),
 		Serial: cfg.Serial, ConcurrentCalls: cfg.Limits.ConcurrentCalls, WaitingCalls: cfg.Limits.WaitingCalls,
-		Now: time.Now,
+		Now: time.Now, Threads: guard.Threads,
 	})
 	if err != nil {
 		return err
 	}
 	go prepare(core, box, cfg)
-	// Starting has used memory that serving does not need; there are many sandboxes on a node.
-	debug.FreeOSMemory()
+	trim()
 
 	web := core.HTTPServer()
 	failed := make(chan error, 1)
@@ -91,7 +89,7 @@ func serve() error {
 	case <-stop:
 	}
 	shutDown(core, box, web)
-	return nil
+	return errStopped
 }
 
 // tamperedError ends a sandbox whose model has crippled PID 1.

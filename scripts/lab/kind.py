@@ -108,7 +108,7 @@ def up(cluster: Cluster, *, image: str, gvisor: bool) -> None:
             )
     if gvisor:
         cluster.apply((CONFIGS / "gvisor.yaml").read_text())
-    _route_to_pods(cluster)
+    route_to_pods(cluster)
 
 
 def down(cluster: Cluster) -> None:
@@ -169,7 +169,7 @@ def _kind(engine: Engine, args: list[str]) -> None:
     run([parts.build(parts.KIND) / "kind", *args], env=env, log=cache("logs") / f"kind-{args[0]}.log")
 
 
-def _route_to_pods(cluster: Cluster) -> None:
+def route_to_pods(cluster: Cluster) -> None:
     """Let programs on this machine reach pods by their addresses, through the node that runs them."""
     if os.geteuid() != 0:
         say("not root: pods are reachable from here by port-forward only")

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kubernetes import client
-from lab.images import reference
 
+from lab import kind
+from lab.images import reference
 from support.kube import RESTRICTED, Namespace, wait_for
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class TestAKilledWorker:
         yield name
         cluster.engine.docker("start", name)
         self.wait_until(core, name, ready=True)
+        kind.route_to_pods(cluster)  # its address may be another one now
 
     def wait_until(self, core: Any, node: str, *, ready: bool) -> None:
         def look() -> bool:

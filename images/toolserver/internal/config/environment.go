@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
+	"rollcage.dev/toolserver/internal/name"
 	"rollcage.dev/toolserver/internal/strictjson"
 )
 
@@ -29,7 +29,7 @@ const (
 	mostWaiting     = 1024
 )
 
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var toolName = name.New("A-Za-z0-9_-", 64)
 
 // document is ROLLCAGE_CONFIG as written; pointers tell missing from zero.
 type document struct {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"rollcage.dev/toolserver/internal/quick"
 	"rollcage.dev/toolserver/internal/tool"
 )
 
@@ -125,7 +126,7 @@ func (c counter) read() (value int64, ok bool) {
 		return 0, false
 	}
 	var buffer [1024]byte
-	n, err := syscall.Pread(c.fd, buffer[:], 0)
+	n, err := quick.Pread(c.fd, buffer[:])
 	if err != nil {
 		return 0, false
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"rollcage.dev/toolserver/internal/launch"
 	"rollcage.dev/toolserver/internal/tool"
@@ -143,7 +144,7 @@ func newFinder(args searchArguments) (finder, error) {
 		return -1
 	}}
 	find.possible = compiled.Match
-	if args.Regex && ownAnchors.MatchString(expression) {
+	if args.Regex && ownAnchors().MatchString(expression) {
 		find.possible = func([]byte) bool { return true }
 	}
 	return find, nil
@@ -151,7 +152,9 @@ func newFinder(args searchArguments) (finder, error) {
 
 // ownAnchors are the ways to say "beginning or end of the text", which many
 // lines at once are not.
-var ownAnchors = regexp.MustCompile(`\\[Az]|\(\?[a-zA-Z]*-`)
+var ownAnchors = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\\[Az]|\(\?[a-zA-Z]*-`)
+})
 
 // add keeps one match; false when there is no room for it.
 func (h *hunt) add(path string, number int64, line []byte, at int) bool {

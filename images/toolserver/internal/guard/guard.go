@@ -20,13 +20,19 @@ const (
 	memoryLimit = 64 << 20
 	// collectEarly trades a little CPU for a small idle size.
 	collectEarly = 40
-	// maxProcs: a sandbox on a large machine needs no more, and each costs memory.
-	maxProcs = 4
+	// startThreads run Go code at once, to begin with: the work is a little
+	// here and there between waiting for programs, and done by one thread it
+	// needs no other to be woken, which costs more than the work itself. What
+	// computes for long is interrupted every 10 ms.
+	startThreads = 1
 )
+
+// Threads sets how many threads run Go code at once.
+func Threads(n int) { runtime.GOMAXPROCS(n) }
 
 // Harden applies everything but signals.
 func Harden(threads int) error {
-	runtime.GOMAXPROCS(min(maxProcs, runtime.GOMAXPROCS(0)))
+	Threads(startThreads)
 	debug.SetGCPercent(collectEarly)
 	debug.SetMemoryLimit(memoryLimit)
 	// A process that may not be dumped may not be traced either, and its

@@ -40,6 +40,10 @@ func TestOnlySignalsFromInsideAreDropped(t *testing.T) {
 		{"kill -ABRT from inside", "kill-abrt", true},
 		{"kill -TERM from inside", "kill-term", true},
 		{"kill -SYS from inside", "kill-sys", true},
+		{"a real-time signal that Go has no handler for", "kill-34", true},
+		{"SIGTERM that the kernel was made to send, by a pipe", "pipe-term", true},
+		{"SIGSTKFLT that the kernel was made to send, by a pipe", "pipe-stkflt", true},
+		{"SIGSEGV that the kernel was made to send, by a pipe", "pipe-segv", true},
 		{"without the filter kill -SEGV is deadly", "unfiltered", false},
 	}
 	for _, c := range cases {
@@ -77,6 +81,14 @@ func child(mode string) {
 		fromOutsideThisProcess("-SYS")
 	case "kill-term":
 		fromOutsideThisProcess("-TERM")
+	case "kill-34":
+		fromOutsideThisProcess("-34")
+	case "pipe-term":
+		byPipe(syscall.SIGTERM)
+	case "pipe-stkflt":
+		byPipe(syscall.SIGSTKFLT)
+	case "pipe-segv":
+		byPipe(syscall.SIGSEGV)
 	}
 	// Nothing announces a dropped signal; a delivered one arrives at once.
 	select {
@@ -113,5 +125,24 @@ func queue(sig syscall.Signal) {
 		uintptr(unsafe.Pointer(&info)))
 	if errno != 0 {
 		panic(errno)
+	}
+}
+
+// byPipe makes the kernel send a signal when a pipe becomes readable.
+func byPipe(sig syscall.Signal) {
+	const setSignal = 10 // F_SETSIG
+	var ends [2]int
+	if err := syscall.Pipe(ends[:]); err != nil {
+		panic(err)
+	}
+	for _, set := range [][2]uintptr{
+		{syscall.F_SETOWN, uintptr(os.Getpid())}, {setSignal, uintptr(sig)}, {syscall.F_SETFL, syscall.O_ASYNC},
+	} {
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_FCNTL, uintptr(ends[0]), set[0], set[1]); errno != 0 {
+			panic(errno)
+		}
+	}
+	if _, err := syscall.Write(ends[1], []byte{0}); err != nil {
+		panic(err)
 	}
 }

@@ -25,13 +25,22 @@ var filtered = []syscall.Signal{
 	syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGTERM, syscall.SIGSTKFLT, syscall.SIGSYS,
 }
 
+// orphaned signals belong to C libraries, so Go installs no handler for them.
+// The kernel drops them for PID 1 only as long as no thread of it blocks
+// signals, which Go's threads do now and then.
+var orphaned = []syscall.Signal{32, 33, 34}
+
+// faults are the signals that our own code can raise, one bit each.
+var faults uint32 = 1<<syscall.SIGILL | 1<<syscall.SIGTRAP | 1<<syscall.SIGBUS | 1<<syscall.SIGFPE |
+	1<<syscall.SIGSEGV | 1<<syscall.SIGSYS
+
 // Signals returns the channel on which a request to stop arrives.
 //
 // The kernel drops signals for PID 1 unless it has a handler, and Go installs
 // one for every signal: without more, `kill -SEGV 1` from inside would crash
 // the sandbox and `kill 1` would stop it. So as PID 1 a filter stands before
-// Go's handler and lets pass only what the kernel itself raised and what came
-// from outside the sandbox.
+// Go's handler and lets pass only our own faults and what came from outside
+// the sandbox.
 func Signals() (<-chan os.Signal, error) {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
@@ -76,6 +85,16 @@ func filterSignals() error {
 		}
 		goHandler = action.handler
 		action.handler = filterAddress()
+		if err := rtSigaction(sig, &action, nil); err != nil {
+			return fmt.Errorf("%v: %w", sig, err)
+		}
+	}
+	// With the flags and the restorer that Go's own handlers return by.
+	var action sigaction
+	if err := rtSigaction(syscall.SIGTERM, nil, &action); err != nil {
+		return err
+	}
+	for _, sig := range orphaned {
 		if err := rtSigaction(sig, &action, nil); err != nil {
 			return fmt.Errorf("%v: %w", sig, err)
 		}

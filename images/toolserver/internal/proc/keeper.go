@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+
+	"rollcage.dev/toolserver/internal/quick"
 )
 
 const prSetChildSubreaper = 36
@@ -26,6 +28,9 @@ type keeper struct {
 	mu      sync.Mutex
 	waiting map[int]*Process
 	live    map[Mark]struct{}
+	// hushed counts the calls that keep SIGCHLD away; heard is its handler.
+	hushed int
+	heard  sigaction
 
 	marker   int
 	boot     Mark
@@ -76,6 +81,7 @@ func newKeeper() *keeper {
 	stopIgnoring()
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, syscall.SIGCHLD)
+	rtSigaction(syscall.SIGCHLD, nil, &k.heard)
 	go func() {
 		for range died {
 			k.reap()
@@ -117,10 +123,7 @@ func (k *keeper) reap() (childless bool) {
 	for {
 		var status syscall.WaitStatus
 		var usage syscall.Rusage
-		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG|syscall.WALL, &usage)
-		if err == syscall.EINTR {
-			continue
-		}
+		pid, err := quick.Reap(&status, &usage)
 		if err != nil {
 			return true
 		}

@@ -3,6 +3,8 @@ package proc
 import (
 	"strconv"
 	"syscall"
+
+	"rollcage.dev/toolserver/internal/quick"
 )
 
 // The kernel's OOM killer shall always find a child before it finds us.
@@ -29,6 +31,11 @@ type Process struct {
 	wake   func()
 	status syscall.WaitStatus
 	peak   int64
+
+	// pidfd tells of its death, or is -1; it belongs to whoever started it.
+	pidfd int
+	// hushed says that SIGCHLD is kept away for its sake.
+	hushed bool
 }
 
 // Done is closed when the process is dead and reaped.
@@ -50,6 +57,12 @@ func (p *Process) Status() syscall.WaitStatus { return p.status }
 // Start starts a program under a mark. wake, when not nil, is called at its
 // death and must not block.
 func Start(spec Spec, mark Mark, wake func()) (*Process, error) {
+	return start(spec, mark, wake, false)
+}
+
+// start can also start a program that is watched through a pidfd, and hush
+// SIGCHLD for it; the caller must then make it listen again.
+func start(spec Spec, mark Mark, wake func(), watched bool) (*Process, error) {
 	k := theKeeper()
 	files := make([]uintptr, len(spec.Descriptors))
 	for i, fd := range spec.Descriptors {
@@ -61,22 +74,41 @@ func Start(spec Spec, mark Mark, wake func()) (*Process, error) {
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	}
-	process := &Process{done: make(chan struct{}), wake: wake}
+	process := &Process{done: make(chan struct{}), wake: wake, pidfd: -1, hushed: watched}
 
 	k.mu.Lock()
+	if watched {
+		k.hush()
+	}
 	k.wear(mark)
 	pid, err := syscall.ForkExec(spec.Path, spec.Args, attr)
 	k.wear(0)
 	if err != nil {
 		k.mu.Unlock()
+		process.listen()
 		return nil, err
 	}
 	process.Pid = pid
 	k.waiting[pid] = process
+	if watched {
+		// Nobody reaps it before we unlock, so the number is still its own.
+		process.pidfd = openPidfd(pid)
+	}
 	k.mu.Unlock()
 
-	raiseOOMScore(pid)
+	if process.pidfd < 0 {
+		process.listen()
+	}
+	k.raiseOOMScore(pid)
 	return process, nil
+}
+
+// listen ends the silence that was made for this process, once.
+func (p *Process) listen() {
+	if p.hushed {
+		p.hushed = false
+		theKeeper().listen()
+	}
 }
 
 func (p *Process) ended(status syscall.WaitStatus, peak int64) {
@@ -100,15 +132,11 @@ func (p *Process) Kill(signal syscall.Signal) {
 
 // raiseOOMScore may fail (gVisor, a process that is gone): the score is a
 // preference, not a promise.
-func raiseOOMScore(pid int) {
-	path := make([]byte, 0, 40)
-	path = append(path, "/proc/"...)
-	path = strconv.AppendInt(path, int64(pid), 10)
-	path = append(path, "/oom_score_adj"...)
-	fd, err := syscall.Open(string(path), syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
+func (k *keeper) raiseOOMScore(pid int) {
+	fd, err := quick.OpenAt(k.proc, strconv.Itoa(pid)+"/oom_score_adj", syscall.O_WRONLY|syscall.O_CLOEXEC)
 	if err != nil {
 		return
 	}
-	syscall.Write(fd, []byte(childOOMScore))
-	syscall.Close(fd)
+	quick.Write(fd, []byte(childOOMScore))
+	quick.Close(fd)
 }

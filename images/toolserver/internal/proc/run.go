@@ -2,15 +2,9 @@ package proc
 
 import (
 	"context"
-	"os"
 	"syscall"
 	"time"
 )
-
-// The end of its output comes microseconds before a program's death, and the
-// signal of its death takes a while through the runtime: looking a few times
-// is faster than waiting for it.
-const eagerLooks = 5
 
 // Command is a program that runs to its end, or to its limit.
 type Command struct {
@@ -49,24 +43,22 @@ func Run(ctx context.Context, command Command) (Outcome, error) {
 	defer pipes.close()
 
 	deadline := time.Now().Add(command.Limit)
-	pipes.until(deadline)
 	mark := NewMark()
-	process, err := Start(Spec{
+	process, err := start(Spec{
 		Path: command.Path, Args: command.Args, Env: command.Env, Dir: command.Dir,
 		Descriptors: pipes.child[:],
-	}, mark, pipes.wake)
-	pipes.closeChild()
+	}, mark, pipes.watch.wake, true)
 	if err != nil {
 		End(0, mark)
 		return Outcome{}, err
 	}
-	stop := context.AfterFunc(ctx, pipes.wake)
+	pipes.follow(process)
+	stop := context.AfterFunc(ctx, pipes.watch.wake)
 	defer stop()
 	pipes.feed(command.Stdin)
-	rest := pipes.pump(command)
 
 	var outcome Outcome
-	outcome.TimedOut, outcome.Stopped = process.wait(ctx, deadline)
+	outcome.TimedOut, outcome.Stopped = process.attend(ctx, pipes, deadline)
 	if outcome.TimedOut || outcome.Stopped {
 		process.Kill(syscall.SIGKILL)
 	}
@@ -75,29 +67,48 @@ func Run(ctx context.Context, command Command) (Outcome, error) {
 	if outcome.Known {
 		outcome.Status, outcome.PeakMemory = process.status, process.peak
 	}
-	rest()
+	pipes.drain()
 	return outcome, nil
 }
 
-// wait returns when the process is dead, or says why it is not.
-func (p *Process) wait(ctx context.Context, deadline time.Time) (timedOut, stopped bool) {
-	for look := 0; look < eagerLooks && !p.Exited(); look++ {
-		theKeeper().reap()
-		syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0)
+// attend takes the output until the process is dead, or says why it is not.
+// Afterwards the keeper listens for deaths again.
+func (p *Process) attend(ctx context.Context, pipes *pipes, deadline time.Time) (timedOut, stopped bool) {
+	k := theKeeper()
+	until := deadline
+	if p.hushed {
+		until = earlier(deadline, time.Now().Add(hushTime))
 	}
-	if p.Exited() {
-		return false, false
+	pipes.watch.until(until)
+	for !p.Exited() {
+		if ctx.Err() != nil {
+			stopped = true
+			break
+		}
+		ready := pipes.watch.wait()
+		pipes.take(ready)
+		if ready&deathBit != 0 {
+			k.reap()
+		}
+		if ready != 0 {
+			continue
+		}
+		if !time.Now().Before(deadline) && !p.Exited() {
+			timedOut = true
+			break
+		}
+		p.listen()
+		pipes.watch.until(deadline)
 	}
-	timer := time.NewTimer(time.Until(deadline))
-	defer timer.Stop()
-	select {
-	case <-p.done:
-		return false, false
-	case <-timer.C:
-		return true, false
-	case <-ctx.Done():
-		return false, true
+	p.listen()
+	return timedOut, stopped
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
 	}
+	return b
 }
 
 // Settle waits for a process that was killed; false when the kernel keeps it.
@@ -112,109 +123,5 @@ func (p *Process) Settle() bool {
 		return true
 	case <-timer.C:
 		return false
-	}
-}
-
-// pipes are the ends of one run. In the child, 1 and 2 may be the same.
-type pipes struct {
-	out, err *Stream
-	in       *os.File
-	child    [3]int
-}
-
-func openPipes(command Command) (*pipes, error) {
-	p := &pipes{child: [3]int{Null(), -1, -1}}
-	var err error
-	if p.out, p.child[1], err = NewStream(); err != nil {
-		return nil, err
-	}
-	p.child[2] = p.child[1]
-	if command.Stderr != nil {
-		p.child[2] = -1
-		if p.err, p.child[2], err = NewStream(); err != nil {
-			p.closeChild()
-			p.close()
-			return nil, err
-		}
-	}
-	if command.Stdin != nil {
-		var ends [2]int
-		if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
-			p.closeChild()
-			p.close()
-			return nil, err
-		}
-		syscall.SetNonblock(ends[1], true)
-		p.child[0], p.in = ends[0], os.NewFile(uintptr(ends[1]), "input")
-	}
-	return p, nil
-}
-
-func (p *pipes) until(deadline time.Time) {
-	p.out.Until(deadline)
-	if p.err != nil {
-		p.err.Until(deadline)
-	}
-}
-
-func (p *pipes) wake() {
-	p.out.Wake()
-	if p.err != nil {
-		p.err.Wake()
-	}
-}
-
-// feed writes beside the reading, or a program that answers before it has
-// read everything would deadlock with us. close ends it.
-func (p *pipes) feed(content []byte) {
-	if p.in == nil {
-		return
-	}
-	go func() {
-		p.in.Write(content)
-		p.in.Close()
-	}()
-}
-
-// pump reads until the deadline, the end or a wake; rest reads what is left
-// in the pipes once every writer is dead.
-func (p *pipes) pump(command Command) (rest func()) {
-	if p.err == nil {
-		p.out.Pump(command.Stdout)
-		return func() { p.out.Drain(command.Stdout) }
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		p.err.Pump(command.Stderr)
-	}()
-	p.out.Pump(command.Stdout)
-	return func() {
-		p.err.Wake()
-		<-done
-		p.out.Drain(command.Stdout)
-		p.err.Drain(command.Stderr)
-	}
-}
-
-func (p *pipes) closeChild() {
-	if p.child[0] != Null() {
-		syscall.Close(p.child[0])
-	}
-	if p.child[1] >= 0 {
-		syscall.Close(p.child[1])
-	}
-	if p.child[2] >= 0 && p.child[2] != p.child[1] {
-		syscall.Close(p.child[2])
-	}
-}
-
-func (p *pipes) close() {
-	p.out.Close()
-	if p.err != nil {
-		p.err.Close()
-	}
-	if p.in != nil {
-		p.in.Close()
 	}
 }

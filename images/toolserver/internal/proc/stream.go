@@ -3,19 +3,11 @@ package proc
 import (
 	"errors"
 	"os"
-	"sync"
 	"syscall"
 	"time"
 )
 
-// A pipe holds at most this much (fs.pipe-max-size), so reading it empty never
-// takes longer than reading this.
-const pipeMax = 1 << 20
-
 var past = time.Unix(1, 0)
-
-// As large as a pipe usually is: one read takes all there is.
-var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
 // Stream is our end of a pipe that a child writes to, read through the
 // runtime's poller so that waiting blocks no thread.
@@ -28,24 +20,18 @@ type Stream struct {
 // NewStream makes a pipe. child is the end to give to a process; the caller
 // closes it after the start.
 func NewStream() (stream *Stream, child int, err error) {
-	var ends [2]int
-	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
+	ours, child, err := outputPipe()
+	if err != nil {
 		return nil, -1, err
 	}
-	// Only our end: the child's must block, as programs expect.
-	if err := syscall.SetNonblock(ends[0], true); err != nil {
-		syscall.Close(ends[0])
-		syscall.Close(ends[1])
-		return nil, -1, err
-	}
-	file := os.NewFile(uintptr(ends[0]), "output")
+	file := os.NewFile(uintptr(ours), "output")
 	raw, err := file.SyscallConn()
 	if err != nil {
 		file.Close()
-		syscall.Close(ends[1])
+		syscall.Close(child)
 		return nil, -1, err
 	}
-	return &Stream{file: file, raw: raw}, ends[1], nil
+	return &Stream{file: file, raw: raw}, child, nil
 }
 
 // Pump hands what arrives to the sink until the end of the stream (true) or

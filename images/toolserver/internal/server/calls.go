@@ -5,23 +5,32 @@ import (
 	"strings"
 	"time"
 
-	"rollcage.dev/toolserver/internal/journal"
 	"rollcage.dev/toolserver/internal/token"
 )
 
 const replayedHeader = "Rollcage-Replayed"
 
-// entered is a call that stands in the journal.
+// entered is a call that is known, and its request.
 type entered struct {
-	*journal.Call
-	id       string
-	replayed bool
+	begun
+	id string
 }
 
 func (s *Server) postCall(w http.ResponseWriter, r *http.Request, claims token.Claims) *refusal {
 	call, refused := s.enter(w, r, claims)
 	if refused != nil {
 		return refused
+	}
+	switch {
+	case call.run == nil:
+	case call.waits:
+		go call.run()
+	default:
+		// Here and now, since every hand-over to another goroutine may cost
+		// the time of two thread switches. Whether the client still waits
+		// makes no difference to it; its connection is held meanwhile, and
+		// there are many more of those than calls that can run.
+		call.run()
 	}
 	select {
 	case <-call.Done():
@@ -32,7 +41,8 @@ func (s *Server) postCall(w http.ResponseWriter, r *http.Request, claims token.C
 	}
 }
 
-// enter reads a call, finds or makes its journal entry, and starts it if it is new.
+// enter reads a call and finds or makes its journal entry; the caller sees to
+// it that a new one runs.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, claims token.Claims) (entered, *refusal) {
 	// A stopping server still answers repeats; the gate refuses the rest.
 	if !s.ready() && !s.stopping() {
@@ -50,16 +60,16 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, claims token.Clai
 		release()
 		return entered{}, refused
 	}
-	call, fresh, err := s.begin(s.plan(request), release)
+	call, err := s.begin(s.plan(request), release)
 	if err != nil {
 		release()
 		return entered{}, s.countRefusal(refuse(err))
 	}
-	if !fresh {
+	if !call.fresh {
 		release()
 		s.count.replays.Add(1)
 	}
-	return entered{call, request.CallID, !fresh}, nil
+	return entered{call, request.CallID}, nil
 }
 
 func (s *Server) countRefusal(refused *refusal) *refusal {
@@ -77,7 +87,7 @@ func (s *Server) answer(w http.ResponseWriter, call entered) *refusal {
 	if err != nil {
 		return refuse(err)
 	}
-	if call.replayed {
+	if !call.fresh {
 		w.Header().Set(replayedHeader, "true")
 	}
 	writeJSON(w, outcome.Status, outcome.Body)
@@ -107,7 +117,7 @@ func (s *Server) getCall(w http.ResponseWriter, r *http.Request, claims token.Cl
 	}
 	select {
 	case <-call.Done():
-		return s.answer(w, entered{call, id, true})
+		return s.answer(w, entered{begun{Call: call}, id})
 	default:
 		writeJSON(w, http.StatusAccepted, []byte(`{"state":"running"}`))
 		return nil

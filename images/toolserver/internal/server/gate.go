@@ -37,6 +37,16 @@ func (g *gate) enter() (ticket, error) {
 	return t, nil
 }
 
+// given says without waiting whether the turn has come.
+func (t ticket) given() bool {
+	select {
+	case <-t:
+		return true
+	default:
+		return false
+	}
+}
+
 // wait returns when it is the ticket's turn; an error means that it never will be.
 func (t ticket) wait(ctx context.Context) error {
 	select {

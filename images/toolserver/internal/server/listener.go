@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"sync"
 	"time"
 )
 
@@ -67,7 +66,7 @@ func (l *limited) Accept() (net.Conn, error) {
 			quota = l.inside
 		}
 		if quota.take(1) {
-			return &counted{Conn: conn, quota: quota}, nil
+			return newConn(conn, quota), nil
 		}
 		l.server.count.connections.Add(1)
 		conn.Close()
@@ -86,24 +85,3 @@ func (l *limited) fromInside(conn net.Conn) bool {
 
 // plain makes one address of its spellings.
 func plain(address netip.Addr) netip.Addr { return address.Unmap().WithZone("") }
-
-// counted gives its place back when it is closed, once.
-type counted struct {
-	net.Conn
-	quota *budget
-	once  sync.Once
-}
-
-func (c *counted) Close() error {
-	c.once.Do(func() { c.quota.give(1) })
-	return c.Conn.Close()
-}
-
-// CloseWrite lets net/http end a refused upload so that the client still
-// reads the answer; it looks for this method by name.
-func (c *counted) CloseWrite() error {
-	if half, able := c.Conn.(interface{ CloseWrite() error }); able {
-		return half.CloseWrite()
-	}
-	return nil
-}

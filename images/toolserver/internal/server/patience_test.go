@@ -57,10 +57,14 @@ func closedAfter(conn net.Conn) time.Duration {
 	return time.Since(began)
 }
 
+// about allows for the moment that some versions of Go's server wait before
+// they close, so that the peer reads the answer and no reset.
+func about(got, want time.Duration) bool { return got >= want && got <= want+time.Second }
+
 func TestHeadersThatComeTooSlowlyEndTheConnection(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, _ *Server, conn net.Conn) {
 		io.WriteString(conn, "GET /healthz HTTP/1.1\r\n")
-		if got := closedAfter(conn); got != headerTime {
+		if got := closedAfter(conn); !about(got, headerTime) {
 			t.Fatalf("closed after %v", got)
 		}
 	})
@@ -69,7 +73,7 @@ func TestHeadersThatComeTooSlowlyEndTheConnection(t *testing.T) {
 func TestAStrangersBodyIsNotWaitedFor(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, _ *Server, conn net.Conn) {
 		io.WriteString(conn, "POST /v1/calls HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
-		if got := closedAfter(conn); got != headerTime {
+		if got := closedAfter(conn); !about(got, headerTime) {
 			t.Fatalf("closed after %v", got)
 		}
 	})
@@ -79,7 +83,7 @@ func TestABodyThatStandsStillEndsTheRequest(t *testing.T) {
 	inBubble(t, Options{Tools: []tool.Tool{echo}}, func(t *testing.T, s *Server, conn net.Conn) {
 		whole := signed("POST", "/v1/calls", callBody("c1", "echo", `{}`))
 		io.WriteString(conn, whole[:len(whole)-5])
-		if got := closedAfter(conn); got != patience+headerTime {
+		if got := closedAfter(conn); !about(got, patience+headerTime) {
 			t.Fatalf("closed after %v", got)
 		}
 		if s.bodies.left.Load() != bodyBytes || s.fence.Bound() != nil {

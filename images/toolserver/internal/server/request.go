@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"regexp"
 	"strconv"
 	"time"
 
+	"rollcage.dev/toolserver/internal/name"
 	"rollcage.dev/toolserver/internal/strictjson"
 )
 
@@ -17,7 +17,7 @@ const (
 	maxWait = 10 * time.Minute
 )
 
-var callIDPattern = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,200}$`)
+var callIDPattern = name.New("A-Za-z0-9_.:-", 200)
 
 // request is the body of a call. Arguments are not judged here: what is wrong
 // with them is the model's business and gets a result.
@@ -38,11 +38,11 @@ func parseRequest(body []byte) (request, *refusal) {
 	if json.Unmarshal(fields["call_id"], &r.CallID) != nil || !callIDPattern.MatchString(r.CallID) {
 		return request{}, badRequest("call_id must match " + callIDPattern.String())
 	}
-	var name *string
-	if json.Unmarshal(fields["tool"], &name) != nil || name == nil {
+	var tool *string
+	if json.Unmarshal(fields["tool"], &tool) != nil || tool == nil {
 		return request{}, badRequest("tool must be a text")
 	}
-	r.Tool = *name
+	r.Tool = *tool
 	if r.Arguments == nil {
 		r.Arguments = json.RawMessage("{}")
 	}

@@ -68,10 +68,20 @@ func (s *Server) toolNames() string {
 	return strings.Join(slices.Sorted(maps.Keys(s.tools)), ", ")
 }
 
-// begin enters the planned call into the journal and, when it is new, sees to
-// its answer. release is called when the arguments are no longer needed, but
-// only for a new call.
-func (s *Server) begin(p plan, release func()) (*journal.Call, bool, error) {
+// begun is a call that stands in the journal.
+type begun struct {
+	*journal.Call
+	fresh bool
+	// run, when not nil, does the work and must be called, once.
+	run func()
+	// waits says that run waits for a place first.
+	waits bool
+}
+
+// begin enters the planned call into the journal and says what is to be done
+// for its answer. release is called when the arguments are no longer needed,
+// but only for a new call.
+func (s *Server) begin(p plan, release func()) (begun, error) {
 	gate := s.calls
 	if p.tool == urgentTool {
 		gate = s.urgent
@@ -94,14 +104,16 @@ func (s *Server) begin(p plan, release func()) (*journal.Call, bool, error) {
 		return nil
 	})
 	if err != nil || !fresh {
-		return call, fresh, err
+		return begun{Call: call}, err
 	}
 	if p.run == nil {
 		s.journal.Finish(call, s.encode(p, malformed(p.malformed)))
 		release()
-		return call, true, nil
+		return begun{Call: call, fresh: true}, nil
 	}
-	s.running.Go(func() {
+	s.running.Add(1)
+	return begun{call, true, func() {
+		defer s.running.Done()
 		defer release()
 		defer s.hubs.close(p.id)
 		defer gate.leave()
@@ -110,8 +122,7 @@ func (s *Server) begin(p plan, release func()) (*journal.Call, bool, error) {
 			return
 		}
 		s.journal.Finish(call, s.execute(s.ctx, p, out))
-	})
-	return call, true, nil
+	}, !place.given()}, nil
 }
 
 func (s *Server) execute(ctx context.Context, p plan, out *hub) (outcome journal.Outcome) {
@@ -122,6 +133,8 @@ func (s *Server) execute(ctx context.Context, p plan, out *hub) (outcome journal
 			outcome = journal.Outcome{Status: errInternal.Status, Body: errInternal.body()}
 		}
 	}()
+	s.pace.enter()
+	defer s.pace.leave()
 	result := p.run.Run(ctx, tool.Call{ID: p.id, Arguments: p.arguments, Emit: out.publish})
 	// Stopping kills what runs. Shown as a result it would be the model's own
 	// failure, which it is not; what succeeded all the same is one.

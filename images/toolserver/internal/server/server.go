@@ -50,12 +50,14 @@ type Options struct {
 	ConcurrentCalls int
 	WaitingCalls    int
 	Now             func() time.Time
+	// Threads, when not nil, sets how many threads run Go code at once.
+	Threads func(int)
 }
 
 // Server is made by New; Handler serves its requests until Stop.
 type Server struct {
 	options  Options
-	verifier token.Verifier
+	verifier *token.Verifier
 	tools    map[string]offered
 	started  time.Time
 
@@ -69,6 +71,7 @@ type Server struct {
 	hubs      hubs
 	count     counters
 	setup     setup
+	pace      pace
 
 	// ctx ends when the server stops; calls run under it and not under their
 	// request, whose client may go away and come back.
@@ -94,7 +97,7 @@ func New(options Options) (*Server, error) {
 	}
 	s := &Server{
 		options:   options,
-		verifier:  token.Verifier{Sandbox: options.Sandbox, Keys: options.Keys},
+		verifier:  token.NewVerifier(options.Sandbox, options.Keys),
 		tools:     map[string]offered{},
 		started:   options.Now(),
 		journal:   journal.New(journal.Limits{Calls: journalCalls, Bytes: journalBytes}),
@@ -103,6 +106,7 @@ func New(options Options) (*Server, error) {
 		bodies:    newBudget(bodyBytes),
 		transfers: newBudget(maxTransfers),
 		streams:   newBudget(maxStreams),
+		pace:      pace{set: options.Threads, now: options.Now},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for _, t := range options.Tools {

@@ -26,9 +26,12 @@ func (s *Server) streamCall(w http.ResponseWriter, r *http.Request, claims token
 	if refused != nil {
 		return refused
 	}
+	if call.run != nil {
+		go call.run()
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	if call.replayed {
+	if !call.fresh {
 		w.Header().Set(replayedHeader, "true")
 	}
 	w.WriteHeader(http.StatusOK)

@@ -178,19 +178,33 @@ func (s *session) ask(at *running, grace time.Duration) (status int, found bool)
 	return 0, false
 }
 
-// interruptRunning interrupts whatever runs now; false when nothing does.
-func (s *session) interruptRunning() bool {
+// interruptRunning interrupts whatever runs now, once, and says whether there
+// was something and whether it is over. A program may take its time; and bash
+// goes on with the next one if that which the interrupt met ended well, since
+// it then takes the interrupt for dealt with.
+func (s *session) interruptRunning() (found, over bool) {
 	s.mu.Lock()
 	at := s.running
 	s.mu.Unlock()
 	if at == nil {
-		return false
+		return false, false
 	}
 	s.interrupt(at)
+	if at.over(interruptGrace / 2) {
+		return true, true
+	}
+	s.input.WriteString(reportLine(at.nonce))
+	return true, at.over(interruptGrace / 2)
+}
+
+// over says whether the command ends within a time.
+func (at *running) over(within time.Duration) bool {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
 	select {
 	case <-at.done:
-	case <-time.After(interruptGrace / 2):
-		s.input.WriteString(reportLine(at.nonce))
+		return true
+	case <-timer.C:
+		return false
 	}
-	return true
 }

@@ -211,13 +211,10 @@ func TestInterruptEndsTheRunningCommandOnly(t *testing.T) {
 		open(t, m, "s")
 		flag := filepath.Join(t.TempDir(), "flag")
 		done := make(chan tool.Result)
-		go func() { done <- do(t, m, fmt.Sprintf("X=1; touch %s; sleep 1000; sleep 1000", flag), 0) }()
-		for {
-			if _, err := os.Stat(flag); err == nil {
-				break
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
+		// The flag must come from the very process that then waits: an interrupt
+		// that meets a program which is ending well is lost on bash.
+		go func() { done <- do(t, m, fmt.Sprintf("X=1; sh -c ': >%s; exec sleep 1000'; sleep 1000", flag), 0) }()
+		waitForFile(t, flag)
 		if result := call(t, m, "session_interrupt", map[string]any{"session": "s"}); result.Class != tool.OK {
 			t.Errorf("got %+v", result)
 		}
@@ -229,6 +226,33 @@ func TestInterruptEndsTheRunningCommandOnly(t *testing.T) {
 			t.Errorf("got %+v", result)
 		}
 	})
+}
+
+func TestAnInterruptSaysWhetherTheCommandIsOver(t *testing.T) {
+	eachShell(t, func(t *testing.T, m *Manager) {
+		open(t, m, "s")
+		flag := filepath.Join(t.TempDir(), "flag")
+		done := make(chan tool.Result)
+		go func() {
+			done <- do(t, m, fmt.Sprintf("sh -c 'trap \"\" INT; : >%s; sleep 1000'", flag), 0)
+		}()
+		waitForFile(t, flag)
+		if result := call(t, m, "session_interrupt", map[string]any{"session": "s"}); !strings.Contains(result.Output, "still running") {
+			t.Errorf("got %+v", result)
+		}
+		call(t, m, "session_close", map[string]any{"session": "s"})
+		<-done
+	})
+}
+
+func waitForFile(t *testing.T, path string) {
+	t.Helper()
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 func TestBackgroundProcessesLiveUntilTheSessionIsClosed(t *testing.T) {
@@ -262,12 +286,7 @@ func TestBackgroundOutputNeverBlocksAndIsShownNext(t *testing.T) {
 	open(t, m, "s")
 	flag := filepath.Join(t.TempDir(), "flag")
 	do(t, m, fmt.Sprintf("{ head -c 300000 /dev/zero | tr '\\0' x; echo END; touch %s; } &", flag), 0)
-	for {
-		if _, err := os.Stat(flag); err == nil {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	waitForFile(t, flag)
 	result := do(t, m, "echo next", 0)
 	if !result.Facts.Truncated || !strings.Contains(result.Output, "END\n") || !strings.Contains(result.Output, "next\n") {
 		t.Errorf("got %d bytes: %q", len(result.Output), result.Output[max(0, len(result.Output)-100):])

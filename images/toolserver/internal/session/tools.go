@@ -122,8 +122,11 @@ func (m *Manager) runInterrupt(_ context.Context, args arguments, _ tool.Call) t
 		return failed(err)
 	}
 	text := "interrupted the command in session " + s.name
-	if !s.interruptRunning() {
+	switch found, over := s.interruptRunning(); {
+	case !found:
 		text = "nothing runs in session " + s.name
+	case !over:
+		text += "; it is still running, interrupt it again if it goes on"
 	}
 	return tool.Result{Class: tool.OK, Output: text, Data: named{s.name}}
 }

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 
+	"rollcage.dev/toolserver/internal/name"
 	"rollcage.dev/toolserver/internal/strictjson"
 )
 
@@ -24,19 +24,19 @@ type Claims struct {
 const maxTime = 1 << 53
 
 var (
-	keyPattern     = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
-	sandboxPattern = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,253}$`)
-	rolloutPattern = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,200}$`)
-	scopePattern   = regexp.MustCompile(`^[a-z_]{1,32}$`)
+	keyPattern     = name.New("A-Za-z0-9_.-", 64)
+	sandboxPattern = name.New("A-Za-z0-9_.:/-", 253)
+	rolloutPattern = name.New("A-Za-z0-9_.:-", 200)
+	scopePattern   = name.New("a-z_", 32)
 
 	fieldNames = []string{"kid", "aud", "rol", "scp", "iat", "exp"}
 )
 
 // ValidSandbox says whether a token could name this sandbox at all.
-func ValidSandbox(name string) bool { return sandboxPattern.MatchString(name) }
+func ValidSandbox(text string) bool { return sandboxPattern.MatchString(text) }
 
 // ValidKeyID says whether a token could name this key at all.
-func ValidKeyID(name string) bool { return keyPattern.MatchString(name) }
+func ValidKeyID(text string) bool { return keyPattern.MatchString(text) }
 
 func parse(payload string) (Claims, error) {
 	raw, err := decode(payload)

@@ -59,18 +59,40 @@ func (e *Error) Error() string { return e.Message }
 
 // Verifier accepts the tokens of known keys for one sandbox.
 type Verifier struct {
-	Sandbox string
-	Keys    map[string]ed25519.PublicKey
+	sandbox string
+	keys    map[string]ed25519.PublicKey
+	known   cache
+}
+
+// NewVerifier takes the keys by their ids; they must not be changed.
+func NewVerifier(sandbox string, keys map[string]ed25519.PublicKey) *Verifier {
+	return &Verifier{sandbox: sandbox, keys: keys}
 }
 
 // Verify returns what the Authorization header's token says, or why it is
 // refused. Nothing about the token is judged before its signature except what
 // is needed to find the key.
-func (v Verifier) Verify(authorization string, now time.Time, accepts ...Scope) (Claims, *Error) {
+func (v *Verifier) Verify(authorization string, now time.Time, accepts ...Scope) (Claims, *Error) {
 	text, found := strings.CutPrefix(authorization, scheme)
 	if !found {
 		return Claims{}, &Error{Unsigned, "no Rollcage token"}
 	}
+	claims, known := v.known.find(text)
+	if !known {
+		var err *Error
+		if claims, err = v.authenticate(text); err != nil {
+			return Claims{}, err
+		}
+		v.known.add(text, claims)
+	}
+	if err := v.admit(claims, now, accepts); err != nil {
+		return Claims{}, err
+	}
+	return claims, nil
+}
+
+// authenticate says who signed the token, whatever it is for.
+func (v *Verifier) authenticate(text string) (Claims, *Error) {
 	payload, signature, err := split(text)
 	if err != nil {
 		return Claims{}, &Error{BadToken, err.Error()}
@@ -79,23 +101,20 @@ func (v Verifier) Verify(authorization string, now time.Time, accepts ...Scope) 
 	if err != nil {
 		return Claims{}, &Error{BadToken, err.Error()}
 	}
-	key, known := v.Keys[claims.Key]
+	key, known := v.keys[claims.Key]
 	if !known {
 		return Claims{}, &Error{UnknownKey, "no key of that name"}
 	}
 	if !ed25519.Verify(key, []byte(domain+payload), signature) {
 		return Claims{}, &Error{BadSignature, "not signed by the key it names"}
 	}
-	if err := v.admit(claims, now, accepts); err != nil {
-		return Claims{}, err
-	}
 	return claims, nil
 }
 
-func (v Verifier) admit(claims Claims, now time.Time, accepts []Scope) *Error {
+func (v *Verifier) admit(claims Claims, now time.Time, accepts []Scope) *Error {
 	window := int64(clockWindow / time.Second)
 	switch {
-	case claims.Audience != v.Sandbox:
+	case claims.Audience != v.sandbox:
 		return &Error{WrongAudience, "meant for another sandbox"}
 	case now.Unix()-claims.Expires > window:
 		return &Error{Expired, "has expired"}

@@ -1,0 +1,3 @@
+module rollcage.dev/load/floor
+
+go 1.26
