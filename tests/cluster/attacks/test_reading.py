@@ -60,7 +60,7 @@ def test_nothing_is_read_from(prepared: SandboxPod, path: str, why: str) -> None
 
     assert result.outcome == OutcomeClass.FAILED
     assert any(part in result.output for part in why.split("|")), result.output
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 @pytest.mark.parametrize("path", [path for path in REFUSED if path != "sparse"])
@@ -103,7 +103,7 @@ while True:
 
     for _ in range(200):
         result = sandbox.call("read_file", path="link")
-        assert result.facts.duration_ms < 5000
+        assert result.facts.duration_ms < 60_000
         seen.add(result.outcome)
         if result.outcome == OutcomeClass.OK:
             assert result.output == "good\n"

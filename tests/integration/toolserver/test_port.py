@@ -132,7 +132,7 @@ def test_slow_headers_are_cut_off_after_five_seconds(sandbox: LocalToolserver) -
         took = time.monotonic() - began
 
     assert left == b"" or left.startswith(b"HTTP/1.1 408")
-    assert 4 < took < 15
+    assert 4 < took < 60
 
 
 def test_the_inside_has_few_connections_and_a_closed_one_makes_room(sandbox: LocalToolserver) -> None:

@@ -100,7 +100,7 @@ def test_a_time_limit_is_clamped_to_the_configured_one(start: Start) -> None:
     result = sandbox.shell("sleep 100", timeout_ms=3_600_000)
 
     assert result.outcome == OutcomeClass.TIMED_OUT
-    assert 300 <= result.facts.duration_ms < 5000
+    assert 300 <= result.facts.duration_ms < 60_000
 
 
 class TestFacts:

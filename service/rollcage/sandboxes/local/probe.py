@@ -1,0 +1,53 @@
+"""
+Ask a toolserver over its socket whether it is there, and whether it is ready.
+
+No more than the two requests that need no signature; nothing is known here of
+rollouts or calls.
+"""
+
+import asyncio
+from collections.abc import Callable
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+
+_REQUEST: Final = b"GET /readyz HTTP/1.1\r\nHost: toolserver\r\nConnection: close\r\n\r\n"
+_LONGEST_LINE: Final = 1 << 12
+# One that is starting is ready within milliseconds; one with a set-up may take minutes.
+_SOON: Final = 0.002
+_LATER: Final = 0.25
+
+
+async def answer(socket: Path) -> int:
+    """Return the status that it answers with; waits for as long as it is starting."""
+    reader, writer = await asyncio.open_unix_connection(socket, limit=_LONGEST_LINE)
+    try:
+        writer.write(_REQUEST)
+        line = await reader.readline()
+        return int(line.split()[1])
+    except (IndexError, ValueError) as error:
+        raise ConnectionError(f"no answer but {line[:80]!r}") from error
+    finally:
+        writer.close()
+
+
+async def answering(socket: Path) -> None:
+    """Return once it answers, whatever it says."""
+    await _until(socket, lambda _: True)
+
+
+async def ready(socket: Path) -> None:
+    """Return once its set-up is done; one that failed never gets there."""
+    await _until(socket, lambda status: status == HTTPStatus.OK)
+
+
+async def _until(socket: Path, enough: Callable[[int], bool]) -> None:
+    pause = _SOON
+    while True:
+        try:
+            if enough(await answer(socket)):
+                return
+        except OSError:
+            pass  # It is ending, which others notice, or has too much to do.
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LATER)
