@@ -14,10 +14,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import ClassVar, Final
+from typing import Final
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from rollcage.core.errors import RollcageError
 
 SCHEME: Final = "Rollcage "
 
@@ -51,10 +53,8 @@ class Scope(StrEnum):
     INSPECT = "inspect"
 
 
-class TokenError(Exception):
+class TokenError(RollcageError):
     """A token that was not accepted; nothing was done on its behalf."""
-
-    code: ClassVar[str]
 
 
 class Unsigned(TokenError):
