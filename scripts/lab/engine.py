@@ -88,6 +88,9 @@ def stop_ours() -> None:
         engine.docker("network", "rm", "kind")
     os.kill(pid, signal.SIGTERM)
     _wait(lambda: _our_pid() is None, STOP_SECONDS, f"the engine (process {pid}) did not stop")
+    # An engine that was killed leaves its data bound onto itself, and the next one takes that for granted.
+    if (HOME / "data").is_mount():
+        run(["umount", HOME / "data"])
     say("stopped our Docker engine")
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import pytest
 
+from lab.images import reference
 from rollcage.core.environment import Environment, template_fingerprint
 from rollcage.sandboxes.source import EndCause, Gone, Phase, Sandbox, Seen, Synced
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from rollcage.sandboxes.source import Change, SandboxSource
 
-ENVIRONMENT: Final = Environment.model_validate({"name": "contract", "spec": {"image": "rollcage/sandbox:dev"}})
+ENVIRONMENT: Final = Environment.model_validate({"name": "contract", "spec": {"image": reference("sandbox")}})
 _ORDER: Final = list(Phase)
 
 
