@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import urllib.request
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
 
     from lab.kind import Cluster
 
-SERVE = ["python3", "-m", "http.server", "8000", "--directory", "/etc"]
+PORT = 8000
+SERVE = ["python3", "-m", "http.server", str(PORT), "--directory", "/etc"]
 # Node loss shows after the controller manager's grace period of some 40 s.
 NODE_PATIENCE = 240.0
 
@@ -26,11 +29,20 @@ NODE_PATIENCE = 240.0
 def server(namespace: Namespace, cluster: Cluster, sandbox_image: str) -> Any:
     """A web server on the first worker."""
     namespace.run("server", SERVE, image=sandbox_image, nodeName=f"{cluster.name}-worker")
-    return namespace.ready("server")
+    pod = namespace.ready("server")
+
+    def listens() -> bool:
+        with suppress(OSError), socket.create_connection((pod.status.pod_ip, PORT), timeout=10):
+            return True
+        return False
+
+    # Without a probe a pod is ready before its program listens.
+    wait_for("the server to listen", listens)
+    return pod
 
 
 def get(address: str) -> str:
-    with urllib.request.urlopen(f"http://{address}:8000/hostname", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{address}:{PORT}/hostname", timeout=10) as answer:
         text: str = answer.read().decode().strip()
     return text
 
@@ -42,7 +54,7 @@ def test_a_restricted_pod_is_reachable_from_this_machine(server: Any) -> None:
 def test_a_pod_reaches_a_pod_on_another_node(
     server: Any, namespace: Namespace, cluster: Cluster, sandbox_image: str
 ) -> None:
-    url = f"http://{server.status.pod_ip}:8000/hostname"
+    url = f"http://{server.status.pod_ip}:{PORT}/hostname"
     code = f"import urllib.request as u; print(u.urlopen({url!r}, timeout=20).read().decode())"
     namespace.run("caller", ["python3", "-c", code], image=sandbox_image, nodeName=f"{cluster.name}-worker2")
 
