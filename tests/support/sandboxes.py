@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import json
 import socket
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from kubernetes.client.exceptions import NotFoundException
 
 from lab.images import reference
 from support.kube import RESTRICTED, wait_for
@@ -26,7 +28,7 @@ LIMITS = {"cpu": "1", "memory": "128Mi", "ephemeral-storage": "64Mi"}
 # A pool of many must be able to stand on a small machine.
 REQUESTS = {"cpu": "50m", "memory": "32Mi"}
 # It is ready within milliseconds of its start; a pod that runs and does not answer by then never will.
-READY_SECONDS = 15.0
+READY_SECONDS = 60.0
 
 
 class SandboxPod(Toolserver):
@@ -116,7 +118,8 @@ class Sandboxes:
             wait_for(f"the toolserver of {name}", pod.ready, seconds=READY_SECONDS)
             yield pod
         finally:
-            self.namespace.core.delete_namespaced_pod(name, self.namespace.name, grace_period_seconds=0)
+            with suppress(NotFoundException):
+                self.namespace.core.delete_namespaced_pod(name, self.namespace.name, grace_period_seconds=0)
 
 
 def assert_isolated(pod: SandboxPod) -> None:
