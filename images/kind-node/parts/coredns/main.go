@@ -1,5 +1,5 @@
 // CoreDNS with only the plugins a cluster's Corefile names. The full list
-// pulls in every cloud's SDK and takes ten times as long to build.
+// pulls in every cloud's SDK, which takes far longer to build.
 package main
 
 import (
