@@ -15,12 +15,13 @@ import yaml
 
 from contract.sandboxes.suite import Watch
 from lab.images import reference
+from rollcage.core.endings import EndCause
 from rollcage.sandboxes.kubernetes.api import connected
 from rollcage.sandboxes.kubernetes.manifest import pod_manifest
 from rollcage.sandboxes.kubernetes.refusals import Expired
 from rollcage.sandboxes.kubernetes.source import KubernetesSource
 from rollcage.sandboxes.kubernetes.watching import Listed, follow
-from rollcage.sandboxes.source import EndCause, Gone, HoldCause, Phase, QuotaExceeded, SandboxRejected, Seen
+from rollcage.sandboxes.source import Gone, HoldCause, Phase, QuotaExceeded, SandboxRejected, Seen
 from rollcage.wire.messages import OutcomeClass
 from support.cut_line import Line
 from support.environments import environment
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lab.kind import Cluster
+    from rollcage.core.endings import Ending
     from rollcage.core.environment import Environment
-    from rollcage.sandboxes.source import Ending, Sandbox
+    from rollcage.sandboxes.source import Sandbox
     from support.kube import Namespace
 
     Opened = Callable[[], AbstractAsyncContextManager["Stage"]]

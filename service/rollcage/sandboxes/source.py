@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from datetime import datetime
 
+    from rollcage.core.endings import Ending
     from rollcage.core.environment import Environment
 
 
@@ -58,37 +59,12 @@ class Phase(StrEnum):
     ENDED = "ended"
 
 
-class EndCause(StrEnum):
-    """Who or what ended a sandbox, as far as the source itself can tell."""
-
-    EXITED = "exited"
-    OUT_OF_MEMORY = "out_of_memory"
-    OWN_STORAGE_LIMIT = "own_storage_limit"
-    EVICTED = "evicted"
-    PREEMPTED = "preempted"
-    DEADLINE = "deadline"
-    DELETED = "deleted"
-    NODE_LOST = "node_lost"
-    START_FAILED = "start_failed"
-    UNKNOWN = "unknown"
-
-
 class HoldCause(StrEnum):
     """Why a starting sandbox gets no further."""
 
     UNSCHEDULABLE = "unschedulable"
     IMAGE_PULL = "image_pull"
     START_ERROR = "start_error"
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a sandbox ended, kept as evidence."""
-
-    cause: EndCause
-    exit_code: int | None = None
-    message: str = ""
-    details: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

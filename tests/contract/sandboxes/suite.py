@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import pytest
 
 from lab.images import reference
+from rollcage.core.endings import EndCause
 from rollcage.core.environment import Environment, template_fingerprint
-from rollcage.sandboxes.source import EndCause, Gone, Phase, Sandbox, Seen, Synced
+from rollcage.sandboxes.source import Gone, Phase, Sandbox, Seen, Synced
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from contract.sandboxes.suite import SourceContract
+from rollcage.core.endings import EndCause, Ending
 from rollcage.sandboxes.fake.clock import LoopClock
 from rollcage.sandboxes.fake.fate import Fate, always
 from rollcage.sandboxes.fake.source import FakeSource
-from rollcage.sandboxes.source import EndCause, Ending
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

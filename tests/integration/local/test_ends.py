@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 
+from rollcage.core.endings import EndCause
 from rollcage.sandboxes.local import source as local_source_module
 from rollcage.sandboxes.local.recipe import recipe
 from rollcage.sandboxes.local.source import LocalSettings, local_source
 from rollcage.sandboxes.local.tiers import Detection, NoIsolation, Tier
-from rollcage.sandboxes.source import EndCause, Phase, Seen
+from rollcage.sandboxes.source import Phase, Seen
 from support.local_sandboxes import LocalSandbox, ended, environment, opened, started
 from support.local_toolserver import alive
 from support.toolserver import KEYS

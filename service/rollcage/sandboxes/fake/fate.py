@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from rollcage.core.endings import Ending
 from rollcage.core.errors import RollcageError
 from rollcage.sandboxes.source import (
-    Ending,
     Hold,
     HoldCause,
     QuotaExceeded,

@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
+from rollcage.core.endings import EndCause, Ending
 from rollcage.core.environment import Environment, template_fingerprint
 from rollcage.core.ids import sandbox_name
 from rollcage.sandboxes.board import Board
 from rollcage.sandboxes.fake.clock import Clock, VirtualClock
 from rollcage.sandboxes.fake.fate import Answer, Fate, Fates, always, refusal
-from rollcage.sandboxes.source import Change, EndCause, Ending, Gone, Phase, Sandbox, Seen
+from rollcage.sandboxes.source import Change, Gone, Phase, Sandbox, Seen
 
 
 @dataclass(frozen=True, slots=True)

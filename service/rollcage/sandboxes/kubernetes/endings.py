@@ -30,8 +30,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from rollcage.core.endings import EndCause, Ending
 from rollcage.sandboxes.kubernetes import names
-from rollcage.sandboxes.source import EndCause, Ending
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rollcage.core.endings import EndCause, Ending
 from rollcage.sandboxes.kubernetes.reading import sandbox_of
 from rollcage.sandboxes.kubernetes.watching import Listed, Removed
-from rollcage.sandboxes.source import Change, EndCause, Ending, Gone, Sandbox, Seen, Synced
+from rollcage.sandboxes.source import Change, Gone, Sandbox, Seen, Synced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ Decide how the end of a local sandbox is told.
 import signal
 from typing import Final
 
-from rollcage.sandboxes.source import EndCause, Ending
+from rollcage.core.endings import EndCause, Ending
 
 _BY_SIGNAL: Final = 128
 _KILLED: Final = _BY_SIGNAL + signal.SIGKILL

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from rollcage.core.endings import Ending
 from rollcage.core.environment import Environment
 from rollcage.core.ids import sandbox_name
 from rollcage.sandboxes.board import Board
@@ -28,7 +29,7 @@ from rollcage.sandboxes.local.process import StartFailed
 from rollcage.sandboxes.local.recipe import Recipe, recipe
 from rollcage.sandboxes.local.starting import Starter
 from rollcage.sandboxes.local.tiers import Detection, NoIsolation, Tier
-from rollcage.sandboxes.source import Change, Ending, Phase, Sandbox
+from rollcage.sandboxes.source import Change, Phase, Sandbox
 
 log = logging.getLogger(__name__)
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rollcage.core.endings import EndCause, Ending
 from rollcage.core.environment import Environment
 from rollcage.sandboxes.fake.clock import VirtualClock, settle
 from rollcage.sandboxes.fake.fate import Answer, Fate, image_missing, in_turn, unschedulable
 from rollcage.sandboxes.fake.source import FakeSource
 from rollcage.sandboxes.source import (
-    EndCause,
-    Ending,
     Gone,
     HoldCause,
     Phase,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from rollcage.core.endings import EndCause
 from rollcage.sandboxes.kubernetes.endings import ending_of, node_is_silent
-from rollcage.sandboxes.source import EndCause
 from support.pods import FINISHED, NEVER, STARTED, disruption, ended, pod, running, status, waiting
 
 SILENT = [

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from rollcage.core.endings import EndCause
 from rollcage.sandboxes.kubernetes.ledger import Ledger
 from rollcage.sandboxes.kubernetes.watching import Listed, Present, Removed, Update
-from rollcage.sandboxes.source import Change, EndCause, Gone, Phase, Seen, Synced
+from rollcage.sandboxes.source import Change, Gone, Phase, Seen, Synced
 from support.pods import FINISHED, ended, pod, running
 
 DELETED: dict[str, Any] = {"deletionTimestamp": FINISHED, "deletionGracePeriodSeconds": 1}

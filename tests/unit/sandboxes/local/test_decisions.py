@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rollcage.core.endings import EndCause
 from rollcage.core.environment import Environment
 from rollcage.sandboxes.local import users
 from rollcage.sandboxes.local.command import Cage, Descriptors, command
@@ -19,7 +20,6 @@ from rollcage.sandboxes.local.layout import Bind, Host, Link, Memory, ReadOnly, 
 from rollcage.sandboxes.local.limits import Limits, process_limit, wanted
 from rollcage.sandboxes.local.recipe import config_at, recipe
 from rollcage.sandboxes.local.tiers import BEST_FIRST, REMEDIES, NoIsolation, Tier
-from rollcage.sandboxes.source import EndCause
 
 MIB = 1 << 20
 LIMITS = Limits(memory=64 * MIB, workspace=16 * MIB, temporary=8 * MIB, cpus=0.5, processes=100)
