@@ -296,12 +296,12 @@ class TestEndings:
     async def test_events_and_the_nodes_state_are_kept_beside(self, stage: Opened, place: Place) -> None:
         async with stage() as s:
             sandbox = await s.running(place(toolserver=BAKED))
-            assert sandbox.node
-            reasons = {event.reason for event in await s.source.events_of(sandbox.name, uid=sandbox.uid)}
-            conditions = await s.source.node_conditions(sandbox.node)
+            evidence = await s.source.evidence(sandbox)
 
-        assert {"Scheduled", "Created", "Started"} <= reasons
-        assert (conditions["Ready"], conditions["MemoryPressure"]) == ("True", "False")
+        assert {"Scheduled", "Created", "Started"} <= {event["reason"] for event in evidence["events"]}
+        assert evidence["node"] == sandbox.node
+        assert evidence["node_conditions"]["Ready"] == "True"
+        assert evidence["node_conditions"]["MemoryPressure"] == "False"
 
 
 class TestHolds:

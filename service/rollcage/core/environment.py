@@ -95,9 +95,9 @@ class Environment(Part):
             raise EnvironmentInvalid(tuple(_problems(error))) from error
 
 
-def template_fingerprint(environment: Environment) -> str:
+def template_fingerprint(environment: Environment, *, beside: Mapping[str, Any] | None = None) -> str:
     """
-    Return a short hash of everything that shapes a sandbox.
+    Return a short hash of everything that shapes a sandbox; *beside* is what its source adds to the recipe.
 
     Sandboxes with another one are out of date. How many there are, and what a
     rollout may do in one, does not count: resizing a pool replaces nobody.
@@ -106,7 +106,7 @@ def template_fingerprint(environment: Environment) -> str:
         mode="json", by_alias=True, exclude={"description", "pool", "budgets", "grader"}
     )
     shape["lifetimeSeconds"] = environment.spec.budgets.lifetime_seconds
-    text = json.dumps([environment.name, shape], sort_keys=True, separators=(",", ":"))
+    text = json.dumps([environment.name, shape, dict(beside or {})], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_FINGERPRINT_DIGITS]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rollcage.core.errors import RollcageError
 
@@ -124,6 +124,10 @@ Change = Seen | Gone | Synced
 class SandboxSource(Protocol):
     """Makes, shows and removes sandboxes."""
 
+    def template(self, environment: Environment) -> str:
+        """Return the fingerprint that a sandbox made now would have: of the recipe and of what this source adds."""
+        ...
+
     async def create(self, name: str, environment: Environment) -> None:
         """
         Ask for a sandbox.
@@ -140,3 +144,7 @@ class SandboxSource(Protocol):
 
     def observe(self) -> AbstractAsyncContextManager[AsyncIterator[Change]]:
         """Watch all sandboxes of this source: first every one there is, then ``Synced``, then what changes."""
+
+    async def evidence(self, sandbox: Sandbox) -> Mapping[str, Any]:
+        """Return what is still known about a sandbox's end beyond its ending, as JSON; less is no error."""
+        ...

@@ -9,6 +9,7 @@ be with it. Nothing here knows what the sandboxes are.
 from __future__ import annotations
 
 import asyncio
+import json
 import uuid
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -17,7 +18,7 @@ import pytest
 
 from lab.images import reference
 from rollcage.core.endings import EndCause
-from rollcage.core.environment import Environment, template_fingerprint
+from rollcage.core.environment import Environment
 from rollcage.sandboxes.source import Gone, Phase, Sandbox, Seen, Synced
 
 if TYPE_CHECKING:
@@ -150,7 +151,13 @@ class SourceContract:
             assert running.address
             assert running.address.startswith(("http://", "unix:/"))
             assert running.ending is None
-            assert (running.environment, running.template) == ("contract", template_fingerprint(ENVIRONMENT))
+            assert (running.environment, running.template) == ("contract", s.source.template(ENVIRONMENT))
+
+    async def test_evidence_about_a_sandbox_can_be_had_while_it_is_there(self, stage: Opened) -> None:
+        async with stage() as s:
+            running = await s.running()
+
+            assert json.loads(json.dumps(await s.source.evidence(running))).get("node") in {running.node, None}
 
     async def test_asking_twice_makes_one(self, stage: Opened) -> None:
         async with stage() as s:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 from rollcage.core.endings import EndCause, Ending
 from rollcage.core.environment import Environment, template_fingerprint
@@ -28,7 +28,7 @@ class Request:
     """What somebody asked for, and when."""
 
     at: datetime
-    verb: Literal["create", "delete", "label"]
+    verb: Literal["create", "delete", "label", "evidence"]
     name: str
 
 
@@ -59,6 +59,10 @@ class FakeSource:
         self._untold: deque[tuple[datetime, Change]] = deque()
         self._stalled = False
 
+    def template(self, environment: Environment) -> str:
+        """Return the fingerprint of the recipe."""
+        return template_fingerprint(environment)
+
     async def create(self, name: str, environment: Environment) -> None:
         """Make a sandbox, or do whatever its fate says; one that is there stays as it is."""
         self._note("create", sandbox_name(name))
@@ -88,6 +92,11 @@ class FakeSource:
         self._note("label", name)
         if sandbox := self.sandboxes.get(name):
             self._set(replace(sandbox, labels={**sandbox.labels, **labels}))
+
+    async def evidence(self, sandbox: Sandbox) -> Mapping[str, Any]:
+        """Know nothing more."""
+        self._note("evidence", sandbox.name)
+        return {}
 
     def observe(self) -> AbstractAsyncContextManager[AsyncIterator[Change]]:
         """Watch, with the lag that there is."""
@@ -204,5 +213,5 @@ class FakeSource:
             elif isinstance(change, Gone):
                 self._board.take_down(change.last)
 
-    def _note(self, verb: Literal["create", "delete", "label"], name: str) -> None:
+    def _note(self, verb: Literal["create", "delete", "label", "evidence"], name: str) -> None:
         self.requests.append(Request(self.clock.now(), verb, name))

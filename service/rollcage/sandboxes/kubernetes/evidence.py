@@ -7,7 +7,7 @@ is for people and for verdicts; that some of it cannot be had is no error.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rollcage.sandboxes.kubernetes.refusals import NotThere
@@ -15,6 +15,7 @@ from rollcage.sandboxes.source import SandboxRejected
 
 if TYPE_CHECKING:
     from rollcage.sandboxes.kubernetes.api import Api
+    from rollcage.sandboxes.source import Sandbox
 
 _MOST_EVENTS: Final = 50
 _MOST_TEXT: Final = 512
@@ -31,6 +32,23 @@ class Event:
     last_seen: str
     count: int
     warning: bool
+
+
+async def about(api: Api, namespace: str, sandbox: Sandbox) -> dict[str, Any]:
+    """Return the events of a sandbox and of its node, and the node's conditions, as JSON."""
+    found: dict[str, Any] = {
+        "events": await _events(api, namespace, kind="Pod", name=sandbox.name, uid=sandbox.uid),
+    }
+    if sandbox.node:
+        found["node"] = sandbox.node
+        # SystemOOM tells the node's memory from the sandbox's own.
+        found["node_events"] = await _events(api, "default", kind="Node", name=sandbox.node)
+        found["node_conditions"] = await node_conditions(api, sandbox.node)
+    return found
+
+
+async def _events(api: Api, namespace: str, *, kind: str, name: str, uid: str = "") -> list[dict[str, Any]]:
+    return [asdict(event) for event in await events_about(api, namespace, kind=kind, name=name, uid=uid)]
 
 
 async def events_about(api: Api, namespace: str, *, kind: str, name: str, uid: str = "") -> tuple[Event, ...]:

@@ -65,13 +65,15 @@ def pod_manifest(
     spec = environment.spec
     delivery = chosen_delivery(spec, image_volumes=image_volumes)
     image = spec.toolserver.image or toolserver_image
+    # A pod that knows other keys, or runs another toolserver, is not what would be made now.
+    beside = {"keys": dict(keys), "toolserver": image, "delivery": delivery.value}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
             "name": name,
             "namespace": namespace,
-            "labels": {**spec.pod.labels, **_labels(environment)},
+            "labels": {**spec.pod.labels, **_labels(environment, beside)},
             "annotations": {**spec.pod.annotations, **_STAY},
         },
         "spec": {
@@ -102,10 +104,10 @@ def chosen_delivery(spec: EnvironmentSpec, *, image_volumes: bool) -> Delivery:
     return Delivery.IMAGE_VOLUME if image_volumes else Delivery.INIT_CONTAINER
 
 
-def _labels(environment: Environment) -> dict[str, str]:
+def _labels(environment: Environment, beside: Manifest) -> dict[str, str]:
     return {
         names.ENVIRONMENT_LABEL: environment.name,
-        names.TEMPLATE_LABEL: template_fingerprint(environment),
+        names.TEMPLATE_LABEL: template_fingerprint(environment, beside=beside),
         names.EGRESS_LABEL: environment.spec.egress.value,
         names.MANAGED_BY_LABEL: names.MANAGED_BY,
         "app.kubernetes.io/name": "sandbox",

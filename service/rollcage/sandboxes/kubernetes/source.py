@@ -8,7 +8,7 @@ pod itself is written by ``manifest`` and read by ``reading``.
 from __future__ import annotations
 
 from contextlib import aclosing, asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rollcage.sandboxes.kubernetes import evidence, names
 from rollcage.sandboxes.kubernetes.ledger import Ledger
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from rollcage.core.environment import Environment
     from rollcage.sandboxes.kubernetes.api import Api
-    from rollcage.sandboxes.kubernetes.evidence import Event
-    from rollcage.sandboxes.source import Change
+    from rollcage.sandboxes.kubernetes.manifest import Manifest
+    from rollcage.sandboxes.source import Change, Sandbox
 
 # Zero would take the pod out of the API server while it still runs, and nobody would see it end.
 _DELETION_GRACE: Final = 1
@@ -53,18 +53,15 @@ class KubernetesSource:
         self._image_volumes = image_volumes
         self._pods = f"/api/v1/namespaces/{namespace}/pods"
 
+    def template(self, environment: Environment) -> str:
+        """Return the fingerprint of the pods made now; new keys or another toolserver make the old ones outdated."""
+        template: str = self._manifest("", environment)["metadata"]["labels"][names.TEMPLATE_LABEL]
+        return template
+
     async def create(self, name: str, environment: Environment) -> None:
         """Ask for a sandbox; one that is there already under this name is taken for the answer."""
-        manifest = pod_manifest(
-            environment,
-            name=name,
-            namespace=self._namespace,
-            keys=self._keys,
-            toolserver_image=self._toolserver_image,
-            image_volumes=self._image_volumes,
-        )
         try:
-            await self._api.request("POST", self._pods, body=manifest)
+            await self._api.request("POST", self._pods, body=self._manifest(name, environment))
         except Conflict as conflict:
             if not conflict.already_exists:
                 raise SourceThrottled(str(conflict), retry_after=_RACE_LOST) from conflict
@@ -98,17 +95,9 @@ class KubernetesSource:
         async with aclosing(self._changes()) as changes:
             yield changes
 
-    async def events_of(self, name: str, *, uid: str = "") -> tuple[Event, ...]:
-        """Return what the cluster said about a sandbox."""
-        return await evidence.events_about(self._api, self._namespace, kind="Pod", name=name, uid=uid)
-
-    async def node_events(self, node: str) -> tuple[Event, ...]:
-        """Return what the cluster said about a node: SystemOOM tells the node's memory from the sandbox's own."""
-        return await evidence.events_about(self._api, "default", kind="Node", name=node)
-
-    async def node_conditions(self, node: str) -> dict[str, str]:
-        """Return the conditions of a node, as far as they can be seen."""
-        return await evidence.node_conditions(self._api, node)
+    async def evidence(self, sandbox: Sandbox) -> Mapping[str, Any]:
+        """Collect the events of pod and node, and the node's conditions, while the cluster still has them."""
+        return await evidence.about(self._api, self._namespace, sandbox)
 
     async def _changes(self) -> AsyncGenerator[Change]:
         ledger = Ledger()
@@ -116,6 +105,16 @@ class KubernetesSource:
             async for update in updates:
                 for change in ledger.changes(update):
                     yield change
+
+    def _manifest(self, name: str, environment: Environment) -> Manifest:
+        return pod_manifest(
+            environment,
+            name=name,
+            namespace=self._namespace,
+            keys=self._keys,
+            toolserver_image=self._toolserver_image,
+            image_volumes=self._image_volumes,
+        )
 
     async def _adopt(self, name: str, environment: Environment) -> None:
         try:

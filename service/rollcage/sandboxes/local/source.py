@@ -15,10 +15,10 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rollcage.core.endings import Ending
-from rollcage.core.environment import Environment
+from rollcage.core.environment import Environment, template_fingerprint
 from rollcage.core.ids import sandbox_name
 from rollcage.sandboxes.board import Board
 from rollcage.sandboxes.local import cgroups, endings, probe
@@ -79,6 +79,10 @@ class LocalSource:
         self._lives: dict[str, Task[None]] = {}
         self._deleting: set[str] = set()
 
+    def template(self, environment: Environment) -> str:
+        """Return the fingerprint of the recipe; everything else is this process's own and ends with it."""
+        return template_fingerprint(environment)
+
     async def create(self, name: str, environment: Environment) -> None:
         """Start a sandbox; one that was asked for before is left as it is."""
         if sandbox_name(name) in self._lives:
@@ -117,6 +121,10 @@ class LocalSource:
         shown = self._board.get(name)
         if shown is not None:
             self._board.show(replace(shown, labels={**shown.labels, **labels}))
+
+    async def evidence(self, sandbox: Sandbox) -> Mapping[str, Any]:
+        """Name the machine; what else there is to know stands in the ending."""
+        return {"tier": str(self.detection.tier), "node": sandbox.node}
 
     def observe(self) -> AbstractAsyncContextManager[AsyncIterator[Change]]:
         """Watch all sandboxes of this source."""

@@ -83,15 +83,42 @@ def test_autoscalers_leave_a_pod_alone() -> None:
 def test_labels_say_what_a_pod_is_from_the_start() -> None:
     labels = manifest(pod={"labels": {"team": "a"}})["metadata"]["labels"]
 
+    assert len(labels.pop("rollcage.dev/template")) == len(template_fingerprint(environment()))
     assert labels == {
         "team": "a",
         "rollcage.dev/environment": "small",
-        "rollcage.dev/template": template_fingerprint(environment(pod={"labels": {"team": "a"}})),
         "rollcage.dev/egress": "none",
         "app.kubernetes.io/managed-by": "rollcage",
         "app.kubernetes.io/name": "sandbox",
         "app.kubernetes.io/part-of": "rollcage",
     }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"keys": {"k2": KEYS["k1"]}}, id="other keys"),
+        pytest.param({"toolserver_image": "rollcage/toolserver:2"}, id="another toolserver"),
+        pytest.param({"image_volumes": False}, id="another way in for the toolserver"),
+        pytest.param({"environment": environment(image="busybox:2")}, id="another recipe"),
+    ],
+)
+def test_a_pod_that_would_be_made_differently_now_has_another_template(change: dict[str, Any]) -> None:
+    usual: dict[str, Any] = {
+        "environment": environment(),
+        "name": "sbx-1",
+        "namespace": "sandboxes",
+        "keys": KEYS,
+        "toolserver_image": "rollcage/toolserver:1",
+        "image_volumes": True,
+    }
+
+    def template(**arguments: Any) -> str:
+        label: str = pod_manifest(**arguments)["metadata"]["labels"]["rollcage.dev/template"]
+        return label
+
+    assert template(**usual) == template(**{**usual, "name": "sbx-2"})
+    assert template(**usual) != template(**{**usual, **change})
 
 
 def test_the_toolserver_is_told_its_name_its_keys_and_its_configuration() -> None:
