@@ -1,6 +1,7 @@
 """
-Observe, plan, apply: keeps pools full, notices deaths, ends what is over.
+Keeps the pools full and the endings honest: observe, plan, apply.
 
-The planning itself is pure and lives in ``core``; the data plane never waits
-for anything in here.
+Who leads, what was seen, what follows from it, and carrying that out, each in
+its own file. What should happen is decided in ``core``; where sandboxes come
+from is a ``SandboxSource``; what must survive is in the ``store``.
 """

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from rollcage.core.endings import Ending
     from rollcage.core.environment import Environment
+    from rollcage.core.verdict_facts import Shield
 
 
 class SourceUnavailable(RollcageError):
@@ -126,6 +127,10 @@ class SandboxSource(Protocol):
 
     def template(self, environment: Environment) -> str:
         """Return the fingerprint that a sandbox made now would have: of the recipe and of what this source adds."""
+        ...
+
+    def shield(self, environment: Environment) -> Shield:
+        """Say what keeps signals of the model's from the toolserver in a sandbox of this environment."""
         ...
 
     async def create(self, name: str, environment: Environment) -> None:

@@ -57,24 +57,38 @@ class CallState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A call in the record. *sandbox* is where it goes, or None once the rollout has none."""
+    """
+    A call in the record, and what is known of its rollout.
+
+    *sandbox* is where it goes, or None once the rollout has none. A verdict is
+    told only of a call that was begun before it.
+    """
 
     state: CallState
     number: int
     begun_at: datetime
     sandbox: Sandbox | None
     result: bytes | None
+    verdict: str = ""
+    cause: str = ""
+    rollout_begun_at: datetime | None = None
+    # The boot of the sandbox that answered the rollout's first call.
+    boot: str = ""
 
     @classmethod
     def read(cls, answer: list[Any]) -> "Begun":
         """Read the script's answer."""
-        state, number, begun_at, card, result = answer
+        state, number, begun_at, card, result, verdict, cause, since, boot = answer
         return cls(
             state=CallState(state.decode()),
             number=int(number),
             begun_at=moment(begun_at),
             sandbox=Sandbox.from_card(card) if card else None,
             result=result if state == b"finished" else None,
+            verdict=verdict.decode(),
+            cause=cause.decode(),
+            rollout_begun_at=moment(since) if since else None,
+            boot=boot.decode(),
         )
 
 
@@ -152,11 +166,16 @@ class Calls:
             self._link.post("retract", rollout=rollout, call=call.id, attempt=call.attempt)
             raise
 
-    async def finish(self, rollout: RolloutKey, call: str, *, result: bytes, outcome: str) -> Finished:
-        """Keep the call's result, unless one is kept already; *outcome* is the class it is counted under."""
+    async def finish(self, rollout: RolloutKey, call: str, *, result: bytes, outcome: str, boot: str = "") -> Finished:
+        """
+        Keep the call's result, unless one is kept already.
+
+        *outcome* is the class it is counted under, *boot* the sandbox's boot that answered.
+        """
         _bounded(result)
+        fields = {"boot": boot} if boot else {}
         answer = await self._link.run(
-            "finish", rollout=rollout, call=call, result=result, outcome=word("outcome", outcome)
+            "finish", rollout=rollout, call=call, result=result, outcome=word("outcome", outcome), **fields
         )
         first = answer[0] == b"kept"
         return Finished(

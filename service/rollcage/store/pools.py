@@ -25,6 +25,14 @@ class Fate(StrEnum):
     SPENT = "spent"
 
 
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Where a sandbox is in its life, and whose it is or was."""
+
+    fate: Fate
+    rollout: RolloutKey | None
+
+
 class Departure(StrEnum):
     """What a sandbox's going away meant."""
 
@@ -105,11 +113,15 @@ class Pools:
         names = await self._link.ask("ZRANGE", key, 0, limit - 1)
         return tuple(name.decode() for name in names)
 
-    async def fates(self, sandboxes: Sequence[str]) -> dict[str, Fate | None]:
-        """Return where each sandbox is in its life; None for one that was never offered."""
+    async def fates(self, sandboxes: Sequence[str]) -> dict[str, Whereabouts]:
+        """Return where each sandbox is in its life; those that were never offered are left out."""
         names = [sandbox_name(name) for name in sandboxes]
         found = await self._link.run("fates", names=" ".join(names))
-        return {name: Fate(fate.decode()) if fate else None for name, fate in zip(names, found, strict=True)}
+        return {
+            name: Whereabouts(Fate(fate.decode()), RolloutKey(rollout.decode()) if rollout else None)
+            for name, fate, rollout in zip(names, found[::2], found[1::2], strict=True)
+            if fate
+        }
 
 
 class LeadersPools(Pools):

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from rollcage.core.endings import EndCause, Ending
 from rollcage.core.environment import Environment, template_fingerprint
 from rollcage.core.ids import sandbox_name
+from rollcage.core.verdict_facts import Shield
 from rollcage.sandboxes.board import Board
 from rollcage.sandboxes.fake.clock import Clock, VirtualClock
 from rollcage.sandboxes.fake.fate import Answer, Fate, Fates, always, refusal
@@ -62,6 +63,11 @@ class FakeSource:
     def template(self, environment: Environment) -> str:
         """Return the fingerprint of the recipe."""
         return template_fingerprint(environment)
+
+    def shield(self, environment: Environment) -> Shield:
+        """Pretend to be a pod."""
+        del environment
+        return Shield.KERNEL
 
     async def create(self, name: str, environment: Environment) -> None:
         """Make a sandbox, or do whatever its fate says; one that is there stays as it is."""

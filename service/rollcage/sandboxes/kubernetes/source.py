@@ -10,6 +10,7 @@ from __future__ import annotations
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from rollcage.core.verdict_facts import Shield
 from rollcage.sandboxes.kubernetes import evidence, names
 from rollcage.sandboxes.kubernetes.ledger import Ledger
 from rollcage.sandboxes.kubernetes.manifest import pod_manifest
@@ -57,6 +58,10 @@ class KubernetesSource:
         """Return the fingerprint of the pods made now; new keys or another toolserver make the old ones outdated."""
         template: str = self._manifest("", environment)["metadata"]["labels"][names.TEMPLATE_LABEL]
         return template
+
+    def shield(self, environment: Environment) -> Shield:
+        """Take a runtime that is asked for by name for gVisor, whose PID 1 a process can kill."""
+        return Shield.FILTER if environment.spec.pod.runtime_class_name else Shield.KERNEL
 
     async def create(self, name: str, environment: Environment) -> None:
         """Ask for a sandbox; one that is there already under this name is taken for the answer."""

@@ -20,6 +20,7 @@ from typing import Any, Final
 from rollcage.core.endings import Ending
 from rollcage.core.environment import Environment, template_fingerprint
 from rollcage.core.ids import sandbox_name
+from rollcage.core.verdict_facts import Shield
 from rollcage.sandboxes.board import Board
 from rollcage.sandboxes.local import cgroups, endings, probe
 from rollcage.sandboxes.local.cgroups import Cgroups, NoCgroup
@@ -82,6 +83,11 @@ class LocalSource:
     def template(self, environment: Environment) -> str:
         """Return the fingerprint of the recipe; everything else is this process's own and ends with it."""
         return template_fingerprint(environment)
+
+    def shield(self, environment: Environment) -> Shield:
+        """Only a namespace of its own makes a toolserver PID 1."""
+        del environment
+        return Shield.KERNEL if self.detection.tier in {Tier.BUBBLEWRAP, Tier.NAMESPACES} else Shield.NOTHING
 
     async def create(self, name: str, environment: Environment) -> None:
         """Start a sandbox; one that was asked for before is left as it is."""

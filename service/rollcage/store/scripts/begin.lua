@@ -4,7 +4,9 @@
 -- other attempt finds the mark and must not send.
 
 local r, call_id = key('rollout', arg.rollout), arg.call
-local f = call('HMGET', r, 'state', 'sandbox', 'card', 'verdict', 'cause', 'environment', 'run', 'calls', 'bytes')
+local f = call('HMGET', r, 'state', 'sandbox', 'card', 'verdict', 'cause', 'environment', 'run', 'calls', 'bytes',
+  'begun_at', 'boot')
+local since, boot = text(f[10]), text(f[11])
 
 local mark = call('HGET', key('marks', arg.rollout), call_id)
 if mark then
@@ -12,7 +14,7 @@ if mark then
   if hash ~= arg.hash then return refuse('call_conflict', arg.rollout, call_id) end
   local result = call('HGET', key('results', arg.rollout), call_id)
   local status = result and 'finished' or (attempt == arg.attempt and 'new' or 'running')
-  return {status, n, begun_at, text(f[3]), text(result)}
+  return {status, n, begun_at, text(f[3]), text(result), text(f[4]), text(f[5]), since, boot}
 end
 
 if not f[1] then return refuse(live() and 'rollout_unknown' or 'store_recovering', arg.rollout) end
@@ -34,4 +36,4 @@ call('ZADD', key('activity', f[6]), now, arg.rollout)
 if f[7] then call('HINCRBY', key('run', f[7]), 'calls', 1) end
 keep(r)
 for _, part in ipairs({'marks', 'arguments', 'order', 'results'}) do keep(key(part, arg.rollout)) end
-return {'new', tostring(n), tostring(now), f[3], ''}
+return {'new', tostring(n), tostring(now), f[3], '', '', '', since, boot}

@@ -7,6 +7,9 @@ if not mark or not f[1] then
   return refuse(live() and 'call_unknown' or 'store_recovering', arg.rollout, arg.call)
 end
 
+-- Whoever calls next, from any gateway, names this boot and is refused by a successor.
+if arg.boot then call('HSETNX', key('rollout', arg.rollout), 'boot', arg.boot) end
+
 if call('HSETNX', results, arg.call, arg.result) == 1 then
   call('HSET', marks, arg.call, mark .. ' ' .. tostring(now) .. ' ' .. arg.outcome)
   call('HINCRBY', key('rollout', arg.rollout), 'bytes', #arg.result)

@@ -1,0 +1,84 @@
+"""
+Compare the record with what is there, now and then.
+
+Finds what no event tells: rollouts that nobody calls for any more, bindings to
+sandboxes that went while nobody looked, deletions that were never ticked off.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+
+from rollcage.controller.deaths import BY
+from rollcage.core.verdict_facts import Setback, WentWrong
+from rollcage.core.verdicts import judge
+from rollcage.store.records import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from rollcage.controller.deaths import Deaths
+    from rollcage.core.environment import Environment
+    from rollcage.store.records import Rollout
+    from rollcage.store.store import Leader, Store
+
+log = structlog.get_logger(__name__)
+
+
+class Audit:
+    """Looks at every environment once in a while."""
+
+    def __init__(self, store: Store, leader: Leader, deaths: Deaths, *, every: timedelta) -> None:
+        self._store = store
+        self._leader = leader
+        self._deaths = deaths
+        self._every = every.total_seconds()
+        self._due = 0.0
+
+    async def run_if_due(
+        self, environments: Mapping[str, Environment], names: Collection[str], there: Collection[str], now: float
+    ) -> None:
+        """Audit the environments called *names*, *there* being the sandboxes that exist, unless it was done lately."""
+        if now < self._due:
+            return
+        self._due = now + self._every
+        for name in names:
+            if name in environments:
+                await self._end_abandoned(environments[name])
+            await self._settle_vanished(name, there)
+            for spent in await self._leader.pools.spent(name):
+                if spent not in there:
+                    await self._leader.pools.forget(spent, environment=name)
+
+    async def _end_abandoned(self, environment: Environment) -> None:
+        for rollout in await self._store.pools.idle(environment.name, since=patience(environment)):
+            await self._abandon(rollout)
+
+    async def _abandon(self, rollout: Rollout) -> None:
+        judgement = judge(WentWrong(Setback.TRAINER_SILENT))
+        assert judgement.word  # noqa: S101 - whoever is silent has abandoned it
+        evidence = json.dumps({"noticed_by": BY, "calls": rollout.calls})
+        verdict = Verdict(judgement.word, by=BY, cause=judgement.cause or "", evidence=evidence)
+        await self._store.rollouts.end(rollout.subject, verdict, leader=self._leader.epoch)
+        log.info("rollout_abandoned", rollout=rollout.subject.key, environment=rollout.subject.environment)
+
+    async def _settle_vanished(self, environment: str, there: Collection[str]) -> None:
+        cursor: str | None = None
+        while True:
+            page = await self._store.pools.bindings(environment, cursor=cursor)
+            for rollout in page.items:
+                if rollout.sandbox and rollout.sandbox.name not in there:
+                    await self._deaths.vanished(rollout.sandbox.name, environment)
+            if page.cursor is None:
+                return
+            cursor = page.cursor
+
+
+def patience(environment: Environment) -> timedelta:
+    """Return how long nothing may happen to a rollout; a call that runs counts from its beginning."""
+    longest_call = environment.spec.limits.max_timeout_seconds + 60
+    return timedelta(seconds=max(environment.spec.budgets.idle_seconds, longest_call))

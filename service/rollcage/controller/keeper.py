@@ -1,0 +1,312 @@
+"""
+Keep the pools as they should be, for as long as this process leads.
+
+Look, plan, act, once a second and whenever something changes. Every look
+starts from what there is, so nothing depends on an earlier one having worked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from rollcage.controller.audit import Audit
+from rollcage.controller.deaths import Deaths
+from rollcage.controller.fares import fare
+from rollcage.controller.hands import Hands
+from rollcage.controller.planning import Goal, Moment, Stock, planned, stock
+from rollcage.controller.recovering import Recovery
+from rollcage.controller.settings import Settings
+from rollcage.controller.troubles import Reason
+from rollcage.controller.view import View
+from rollcage.core.errors import StoreRecovering, StoreUnavailable
+from rollcage.core.pace import Burst, deletions_allowed, shared
+from rollcage.sandboxes.source import Phase, Synced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rollcage.controller.greeting import Greeter
+    from rollcage.core.environment import Environment
+    from rollcage.core.pool import Plan
+    from rollcage.sandboxes.recipes import Fare, Recipes
+    from rollcage.sandboxes.source import Sandbox, SandboxSource
+    from rollcage.store.pools import Counts, Whereabouts
+    from rollcage.store.store import Leader, Store
+
+log = structlog.get_logger(__name__)
+
+_CHUNK: Final = 500
+_ENDED: Final = "ended"
+# Asked for again when it has not gone by then; a loaded node takes its time.
+_DELETION_SECONDS: Final = 120.0
+_FIRST_REST: Final = 0.2
+_LONGEST_REST: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One environment as it was just seen, and what follows."""
+
+    goal: Goal
+    stock: Stock
+    counts: Counts
+    fates: Mapping[str, Whereabouts]
+    plan: Plan
+
+
+class Keeper:
+    """The leader's work."""
+
+    def __init__(
+        self,
+        *,
+        source: SandboxSource,
+        recipes: Recipes,
+        store: Store,
+        leader: Leader,
+        greeter: Greeter,
+        settings: Settings | None = None,
+        leading: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._source = source
+        self._recipes = recipes
+        self._store = store
+        self._leader = leader
+        self._settings = settings or Settings()
+        self._environments: Mapping[str, Environment] = {}
+        self._woken = asyncio.Event()
+        self._known = asyncio.Event()
+        self._synced = asyncio.Event()
+        self._burst = Burst()
+        self._used: dict[str, float] = {}
+        self._bound: dict[str, frozenset[str]] = {}
+        self._settled: set[str] = set()
+        self._told: dict[str, tuple[float, Fare]] = {}
+        self._ends: set[asyncio.Task[None]] = set()
+        self.view = View()
+        self._deaths = Deaths(source, store, leader)
+        self._recovery = Recovery(store, leader, greeter)
+        self._audit = Audit(store, leader, self._deaths, every=self._settings.audit)
+        self.hands = Hands(
+            source=source,
+            recipes=recipes,
+            store=store,
+            leader=leader,
+            greeter=greeter,
+            recovery=self._recovery,
+            view=self.view,
+            settings=self._settings,
+            leading=leading,
+            woken=self._woken.set,
+        )
+
+    async def run(self) -> None:
+        """Work until cancelled; raise NotLeader once deposed."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._follow_sandboxes())
+                tasks.create_task(self._follow_recipes())
+                tasks.create_task(self._follow_store())
+                tasks.create_task(self.hands.deposed())
+                tasks.create_task(self._loop())
+        finally:
+            for task in self._ends:
+                task.cancel()
+            await asyncio.gather(*self._ends, return_exceptions=True)
+            await self.hands.close()
+
+    async def _follow_sandboxes(self) -> None:
+        async with self._source.observe() as changes:
+            async for change in changes:
+                if isinstance(change, Synced):
+                    self._synced.set()
+                ended = self.view.change(change)
+                if ended:
+                    self._end(ended)
+                self._greet_if_new(change.sandbox.name if hasattr(change, "sandbox") else "")
+                self._woken.set()
+
+    def _greet_if_new(self, name: str) -> None:
+        """Offer what we asked for at once; what others asked for may be known to the store already."""
+        sandbox = self.view.seen.get(name)
+        ours = name in self.view.asked and name not in self.view.greeted
+        if sandbox and ours and sandbox.phase is Phase.RUNNING:
+            self.hands.greet(name)
+
+    def _end(self, sandbox: Sandbox) -> None:
+        started = sandbox.name in self.view.greeted
+        task = asyncio.create_task(self._settle(sandbox, started=started))
+        self._ends.add(task)
+        task.add_done_callback(self._ends.discard)
+
+    async def _settle(self, sandbox: Sandbox, *, started: bool) -> None:
+        if not started and sandbox.name not in self.view.going and sandbox.ending:
+            message = f"{sandbox.ending.cause}: {sandbox.ending.message}"
+            self.hands.troubles.failed(sandbox.environment, Reason.START_FAILED, message, time.monotonic())
+        rest = _FIRST_REST
+        while True:
+            try:
+                await self._deaths.settle(sandbox, self._environments.get(sandbox.environment))
+                break
+            except StoreUnavailable:
+                # A verdict is owed; until it is written the pod stays where it is.
+                await asyncio.sleep(rest)
+                rest = min(2 * rest, _LONGEST_REST)
+        if sandbox.name in self.view.seen:
+            self._settled.add(sandbox.name)
+        self._woken.set()
+
+    async def _follow_recipes(self) -> None:
+        async with self._recipes.observe() as sets:
+            async for environments in sets:
+                self._environments = environments
+                self._known.set()
+                self._woken.set()
+
+    async def _follow_store(self) -> None:
+        async with aclosing(self._store.changes()) as changes:
+            async for _ in changes:
+                self._woken.set()
+
+    async def _loop(self) -> None:
+        await self._synced.wait()
+        await self._known.wait()
+        while True:
+            try:
+                async with asyncio.timeout(self._settings.tick.total_seconds()):
+                    await self._woken.wait()
+            except TimeoutError:
+                pass
+            self._woken.clear()
+            try:
+                await self._look()
+            except (StoreUnavailable, StoreRecovering) as error:
+                log.warning("store_unavailable", error=str(error))
+            await asyncio.sleep(self._settings.soonest.total_seconds())
+
+    async def _look(self) -> None:
+        if await self._recovery.needed():
+            await self._recovery.run(self.view.seen.values())
+            # What was said to a store that has forgotten it must be said again.
+            self.view.greeted.clear()
+        at = Moment(datetime.now(UTC), time.monotonic())
+        names = self._environments.keys() | self.view.environments()
+        looks = {name: await self._look_at(name, at) for name in sorted(names)}
+        await self._audit.run_if_due(self._environments, looks.keys(), self.view.seen.keys(), at.monotonic)
+        self._notice_claims(looks, at.monotonic)
+        self._ask_again(at.monotonic)
+        self._create(looks, at.monotonic)
+        self._remove(looks, at.monotonic)
+        self._label(looks, at.monotonic)
+        self._report(looks, at.monotonic)
+
+    async def _look_at(self, name: str, at: Moment) -> Look:
+        goal = self._goal(name, at.monotonic)
+        there = [one.name for one in self.view.seen.values() if one.environment == name]
+        fates: dict[str, Whereabouts] = {}
+        for start in range(0, len(there), _CHUNK):
+            fates |= await self._store.pools.fates(there[start : start + _CHUNK])
+        for known in fates:
+            self.view.greeted.add(known)
+        stocked = stock(goal, self.view, fates, at)
+        for waiting in (*stocked.unoffered, *(one.name for one in stocked.supply.starting)):
+            sandbox = self.view.seen.get(waiting)
+            if sandbox and sandbox.phase is Phase.RUNNING and waiting not in self.hands.condemned:
+                self.hands.greet(waiting)
+        counts = await self._store.pools.counts(name)
+        return Look(goal, stocked, counts, fates, planned(goal, stocked, counts, usual_start=self.hands.pace.usual))
+
+    def _goal(self, name: str, now: float) -> Goal:
+        environment = self._environments.get(name)
+        if environment is None:
+            return Goal.nothing(name)
+        after = environment.spec.pool.scale_to_zero_after_seconds
+        asleep = after is not None and now - self._used.setdefault(name, now) > after
+        return Goal.of(environment, self._source.template(environment), asleep=asleep)
+
+    def _notice_claims(self, looks: Mapping[str, Look], now: float) -> None:
+        for name, look in looks.items():
+            bound = frozenset(look.stock.bound)
+            if bound - self._bound.get(name, bound) or look.counts.waiting:
+                self._used[name] = now
+            if bound - self._bound.get(name, bound):
+                self._burst = self._burst.claimed(now)
+            self._bound[name] = bound
+
+    def _ask_again(self, now: float) -> None:
+        for name, asked in self.view.overdue(now):
+            environment = self._environments.get(asked.environment)
+            if environment is None:
+                self.view.refuse(name)
+            elif self.hands.bucket.available(now) > 0:
+                self.hands.create(environment, self._source.template(environment), name=name)
+
+    def _create(self, looks: Mapping[str, Look], now: float) -> None:
+        wants = {name: self._wanted(look, now) for name, look in looks.items()}
+        crowding = sum(not one.unschedulable for look in looks.values() for one in look.stock.supply.starting)
+        room = min(self.hands.pace.starts - crowding, self.hands.bucket.available(now))
+        urgent = tuple(name for name, look in looks.items() if look.counts.waiting)
+        for name, number in shared(room, wants, first=urgent).items():
+            for _ in range(number):
+                self.hands.create(self._environments[name], self._source.template(self._environments[name]))
+
+    def _wanted(self, look: Look, now: float) -> int:
+        name, create = look.goal.name, look.plan.create
+        if not self.hands.troubles.may_start(name, now) or not self._burst.leaves_room(
+            now, waiting=look.counts.waiting
+        ):
+            return 0
+        if self.hands.troubles.probing(name):
+            return min(create, 0 if look.stock.supply.starting else 1)
+        return create
+
+    def _remove(self, looks: Mapping[str, Look], now: float) -> None:
+        ended = [name for name in self._settled if name in self.view.seen]
+        self._settled.intersection_update(ended)
+        useless = [name for look in looks.values() for name in look.stock.useless]
+        spent = [name for look in looks.values() for name in look.stock.spent]
+        planned_away = [one for look in looks.values() for one in look.plan.remove]
+        for name, since in tuple(self.view.going.items()):
+            if now - since > _DELETION_SECONDS:
+                del self.view.going[name]
+        going = [(name, _ENDED) for name in ended] + [(name, "spent") for name in spent]
+        going += [(name, "useless") for name in (*useless, *self.hands.condemned)]
+        going += [(one.name, one.why) for one in planned_away]
+        starting = any(look.stock.supply.starting or look.plan.create for look in looks.values())
+        full = any(look.stock.supply.total >= look.goal.most or _unschedulable(look) for look in looks.values())
+        allowed = deletions_allowed(self.hands.pace, starting=starting, need_room=full) - len(self.view.going)
+        for name, why in going[: max(0, min(allowed, self.hands.bucket.available(now)))]:
+            # One that was only asked for so far has to show itself first.
+            if name in self.view.seen and name not in self.view.going:
+                self.hands.remove(name, why, dead=why is _ENDED)
+
+    def _label(self, looks: Mapping[str, Look], now: float) -> None:
+        """Only when there is nothing better to do: labels are for people, and for the worst day."""
+        if not self._burst.is_over(now):
+            return
+        room = self.hands.bucket.available(now) // 2
+        for look in looks.values():
+            for name in look.stock.bound:
+                rollout = look.fates[name].rollout
+                if room > 0 and rollout and self.hands.label(name, rollout):
+                    room -= 1
+
+    def _report(self, looks: Mapping[str, Look], now: float) -> None:
+        for name, look in looks.items():
+            told_at, told = self._told.get(name, (0.0, None))
+            news = fare(look.stock, look.counts, look.goal, self.hands.troubles.get(name), self.view.seen)
+            if name not in self._environments or news == told or now - told_at < self._settings.report.total_seconds():
+                continue
+            self._told[name] = (now, news)
+            self.hands.report(name, news)
+
+
+def _unschedulable(look: Look) -> bool:
+    return any(one.unschedulable for one in look.stock.supply.starting)

@@ -1,0 +1,155 @@
+"""
+Decide how fast pools may change: how many starts at once, how many deletions beside them, and when.
+
+Pure arithmetic over what was measured; the controller measures and acts.
+Why a bound, and why this one: ``docs/decisions/pace.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final
+
+FEWEST_STARTS: Final = 4
+MOST_STARTS: Final = 256
+
+# Up to here a start that takes longer than an undisturbed one is put down to chance; beyond, to crowding.
+TOLERANCE: Final = 2.0
+
+# One slow start must not throttle, and one fast one not unleash.
+_SMOOTHING: Final = 0.2
+
+# The fastest of so many is what an undisturbed start takes; older ones may have been of another cluster size.
+_REMEMBERED: Final = 200
+
+# Deletions beside starts: enough to make progress, few enough not to be felt.
+_DELETIONS_PER_START: Final = 4
+
+# A burst is over when no claim has come for this long; one that never ends must not starve the pool.
+BURST_QUIET: Final = timedelta(seconds=1)
+BURST_LONGEST: Final = timedelta(seconds=10)
+
+_FIRST_PAUSE: Final = timedelta(seconds=1)
+_LONGEST_PAUSE: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How many sandboxes may be starting at once, learned from how long starts take."""
+
+    bound: float = 16.0
+    recent: tuple[float, ...] = ()
+    """How long the latest starts took, in seconds, oldest first."""
+    smoothed: float = 0.0
+
+    @property
+    def starts(self) -> int:
+        """How many sandboxes may be starting at once."""
+        return int(self.bound)
+
+    @property
+    def usual(self) -> timedelta | None:
+        """How long a start takes these days, if any has succeeded."""
+        return timedelta(seconds=self.smoothed) if self.recent else None
+
+    def started(self, took: timedelta, *, beside: int) -> Pace:
+        """
+        Learn from a start that succeeded while *beside* others were starting.
+
+        Where the starts crowd each other they get longer without getting more:
+        the bound shrinks until one takes about TOLERANCE times as long as an
+        undisturbed one, and grows while it takes less and the bound is used.
+        """
+        seconds = max(took.total_seconds(), 0.001)
+        smoothed = seconds if not self.recent else self.smoothed + _SMOOTHING * (seconds - self.smoothed)
+        recent = (*self.recent, seconds)[-_REMEMBERED:]
+        uncrowded = min(1.0, max(0.5, TOLERANCE * min(recent) / smoothed))
+        wanted = self.bound * uncrowded + math.sqrt(self.bound)
+        bound = self.bound + _SMOOTHING * (wanted - self.bound)
+        if bound > self.bound and beside < self.bound / 2:
+            bound = self.bound
+        return Pace(min(MOST_STARTS, max(FEWEST_STARTS, bound)), recent, smoothed)
+
+    def throttled(self) -> Pace:
+        """Learn that the source itself is too busy."""
+        return replace(self, bound=max(FEWEST_STARTS, self.bound / 2))
+
+
+def deletions_allowed(pace: Pace, *, starting: bool, need_room: bool) -> int:
+    """Return how many sandboxes may be going away at once: few beside starts, unless these wait for the room."""
+    if need_room or not starting:
+        return pace.starts
+    return max(1, pace.starts // _DELETIONS_PER_START)
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """A burst of claims, which is let through before its pool is filled up again. Times are monotonic."""
+
+    began: float = -math.inf
+    last: float = -math.inf
+
+    def claimed(self, now: float) -> Burst:
+        """Learn of claims."""
+        return Burst(self.began if not self.is_over(now) else now, now)
+
+    def is_over(self, now: float) -> bool:
+        """Tell whether no claim has come for a while."""
+        return now - self.last > BURST_QUIET.total_seconds()
+
+    def leaves_room(self, now: float, *, waiting: int) -> bool:
+        """Tell whether starts would do no harm, or are what the burst waits for."""
+        return waiting > 0 or self.is_over(now) or now - self.began > BURST_LONGEST.total_seconds()
+
+
+def pause_after(failures: int) -> timedelta:
+    """Return how long to leave an environment alone whose starts have failed so often in a row."""
+    if failures == 0:
+        return timedelta()
+    return min(_LONGEST_PAUSE, _FIRST_PAUSE * (1 << min(failures - 1, 10)))
+
+
+class Bucket:
+    """Requests that may be made now: some at once, then so many a second. Times are monotonic."""
+
+    def __init__(self, *, rate: float, burst: int) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._left = float(burst)
+        self._filled = -math.inf
+
+    def available(self, now: float) -> int:
+        """Return how many may be made."""
+        if now > self._filled:
+            gained = self._rate * (now - self._filled) if math.isfinite(self._filled) else 0.0
+            self._left = min(self._burst, self._left + gained)
+            self._filled = now
+        return max(0, int(self._left))
+
+    def take(self, requests: int) -> None:
+        """Count what is made; a little more than there is makes the next ones wait longer."""
+        self._left -= requests
+
+    def close(self, now: float, *, seconds: float) -> None:
+        """Allow nothing for a while: the other side has asked for a rest."""
+        self._left = 0.0
+        self._filled = max(self._filled, now + seconds)
+
+
+def shared(room: int, wants: dict[str, int], *, first: tuple[str, ...] = ()) -> dict[str, int]:
+    """
+    Share starts between environments, one each in turn; those in *first* are served before the others.
+
+    Nobody waits behind a large pool that is being filled.
+    """
+    given = dict.fromkeys(wants, 0)
+    for group in (first, tuple(name for name in wants if name not in first)):
+        hungry = [name for name in group if wants.get(name, 0) > 0]
+        while room > 0 and hungry:
+            for name in hungry[:room]:
+                given[name] += 1
+                room -= 1
+            hungry = [name for name in hungry if given[name] < wants[name]]
+    return given
