@@ -32,6 +32,8 @@ SHAPES = ("one-node", "three-nodes")
 STANDIN = Path(__file__).parent / "standin"
 # Marks the routes to pods that we add to the host, so that only those are removed.
 ROUTE_PROTOCOL = "201"
+# How often it is tried to remove a cluster.
+DELETIONS = 3
 READY_WAIT = "180s"
 
 
@@ -119,11 +121,23 @@ def down(cluster: Cluster) -> None:
             succeeds(["ip", "route", "flush", "proto", ROUTE_PROTOCOL, "via", address])
     if cluster.nodes():
         with step(f"deleting {cluster.name}"):
+            _delete(cluster)
+    cluster.kubeconfig.unlink(missing_ok=True)
+
+
+def _delete(cluster: Cluster) -> None:
+    for attempts_left in reversed(range(DELETIONS)):
+        try:
             _kind(
                 cluster.engine,
                 ["delete", "cluster", f"--name={cluster.name}", f"--kubeconfig={cluster.kubeconfig}"],
             )
-    cluster.kubeconfig.unlink(missing_ok=True)
+        except LabError:
+            # A node with hundreds of pods takes longer to die than the engine waits for it.
+            if attempts_left == 0:
+                raise
+        else:
+            return
 
 
 def load(cluster: Cluster, images: Sequence[str]) -> None:

@@ -28,6 +28,7 @@ from rollcage.sandboxes.kubernetes.environments import KubernetesRecipes
 from rollcage.sandboxes.kubernetes.source import KubernetesSource
 from rollcage.store.settings import Settings as StoreSettings
 from rollcage.store.store import open_store
+from rollcage.telemetry import logs
 from rollcage.wire.keyring import Keyring
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def controller() -> None:
     except ValidationError as error:
         wrong = (f"{_PREFIX}{str(one['loc'][0]).upper()}: {one['msg']}" for one in error.errors())
         sys.exit("\n".join(wrong))
+    logs.configure()
     _run(lambda: control(settings))
 
 

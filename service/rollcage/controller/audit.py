@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from rollcage.store.store import Leader, Store
 
 log = structlog.get_logger(__name__)
+
+# Beyond what a call may take, for its way here and back.
+_CALL_MARGIN: Final = 60
 
 
 class Audit:
@@ -80,5 +83,5 @@ class Audit:
 
 def patience(environment: Environment) -> timedelta:
     """Return how long nothing may happen to a rollout; a call that runs counts from its beginning."""
-    longest_call = environment.spec.limits.max_timeout_seconds + 60
+    longest_call = environment.spec.limits.max_timeout_seconds + _CALL_MARGIN
     return timedelta(seconds=max(environment.spec.budgets.idle_seconds, longest_call))

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 # A second replica takes over this long after the last sign of the first.
-DURATION: Final = timedelta(seconds=8)
-RENEW: Final = timedelta(seconds=2)
+DURATION: Final = timedelta(seconds=15)
+RENEW: Final = timedelta(seconds=3)
 # The leader gives up this much earlier than the others begin: clocks run at different speeds, threads get paused.
-MARGIN: Final = timedelta(seconds=2)
+MARGIN: Final = timedelta(seconds=3)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,10 +67,9 @@ class Recovery:
         if not await self._leader.recovery.begin(generation):
             return Recovered()
         running = [one for one in sandboxes if one.phase is Phase.RUNNING and one.address]
-        async with asyncio.TaskGroup() as asking:
-            told = [asking.create_task(self._restore(one)) for one in running]
+        # Not a task group, which would wrap the one error that callers wait for: a store that is gone again.
+        outcomes = await asyncio.gather(*(self._restore(one) for one in running))
         await self._leader.recovery.complete(generation)
-        outcomes = [task.result() for task in told]
         recovered = Recovered(
             bound=outcomes.count("bound"),
             idle=outcomes.count("idle"),

@@ -21,8 +21,9 @@ TOLERANCE: Final = 2.0
 # One slow start must not throttle, and one fast one not unleash.
 _SMOOTHING: Final = 0.2
 
-# The fastest of so many is what an undisturbed start takes; older ones may have been of another cluster size.
-_REMEMBERED: Final = 200
+# What an undisturbed start takes is the fastest one seen. It is forgotten so slowly that filling the largest
+# pool does not make crowding look normal, and quickly enough that a cluster may get slower over the weeks.
+_FORGETTING: Final = 1.0005
 
 # Deletions beside starts: enough to make progress, few enough not to be felt.
 _DELETIONS_PER_START: Final = 4
@@ -39,10 +40,12 @@ _LONGEST_PAUSE: Final = timedelta(minutes=1)
 class Pace:
     """How many sandboxes may be starting at once, learned from how long starts take."""
 
-    bound: float = 16.0
-    recent: tuple[float, ...] = ()
-    """How long the latest starts took, in seconds, oldest first."""
+    # Begun with few: only then is seen what a start takes that nothing disturbs.
+    bound: float = float(FEWEST_STARTS)
+    fastest: float = math.inf
+    """How long a start takes that nothing disturbs, in seconds."""
     smoothed: float = 0.0
+    """How long starts take these days, in seconds."""
 
     @property
     def starts(self) -> int:
@@ -52,7 +55,7 @@ class Pace:
     @property
     def usual(self) -> timedelta | None:
         """How long a start takes these days, if any has succeeded."""
-        return timedelta(seconds=self.smoothed) if self.recent else None
+        return timedelta(seconds=self.smoothed) if self.smoothed else None
 
     def started(self, took: timedelta, *, beside: int) -> Pace:
         """
@@ -60,17 +63,19 @@ class Pace:
 
         Where the starts crowd each other they get longer without getting more:
         the bound shrinks until one takes about TOLERANCE times as long as an
-        undisturbed one, and grows while it takes less and the bound is used.
+        undisturbed one, and doubles from round to round while it takes less
+        and the bound is used.
         """
         seconds = max(took.total_seconds(), 0.001)
-        smoothed = seconds if not self.recent else self.smoothed + _SMOOTHING * (seconds - self.smoothed)
-        recent = (*self.recent, seconds)[-_REMEMBERED:]
-        uncrowded = min(1.0, max(0.5, TOLERANCE * min(recent) / smoothed))
-        wanted = self.bound * uncrowded + math.sqrt(self.bound)
-        bound = self.bound + _SMOOTHING * (wanted - self.bound)
-        if bound > self.bound and beside < self.bound / 2:
-            bound = self.bound
-        return Pace(min(MOST_STARTS, max(FEWEST_STARTS, bound)), recent, smoothed)
+        smoothed = self.smoothed + _SMOOTHING * (seconds - self.smoothed) if self.smoothed else seconds
+        fastest = min(seconds, self.fastest * _FORGETTING)
+        uncrowded = min(1.0, max(0.5, TOLERANCE * fastest / smoothed))
+        if uncrowded == 1.0:
+            bound = self.bound + (1.0 if beside > self.bound / 2 else 0.0)
+        else:
+            wanted = self.bound * uncrowded + math.sqrt(self.bound)
+            bound = self.bound + _SMOOTHING * (wanted - self.bound)
+        return Pace(min(MOST_STARTS, max(FEWEST_STARTS, bound)), fastest, smoothed)
 
     def throttled(self) -> Pace:
         """Learn that the source itself is too busy."""

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,15 @@ from rollcage.store.store import open_store
 
 async def test_what_is_asked_at_the_same_time_shares_a_round_trip(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     link = desk.store._link  # noqa: SLF001
-    send, sent = link._send, []  # noqa: SLF001
+    pipe = link._pipe  # noqa: SLF001
+    assert pipe
+    send, sent = pipe.send, []
 
-    async def counted(commands: list[Any]) -> list[Any]:
-        sent.append(len(commands))
-        return await send(commands)
+    def counted(orders: Sequence[Any]) -> None:
+        sent.append(len(orders))
+        send(orders)
 
-    monkeypatch.setattr(link, "_send", counted)
+    monkeypatch.setattr(pipe, "send", counted)
 
     await asyncio.gather(*(desk.store.standpoint() for _ in range(100)))
 
@@ -56,3 +59,19 @@ async def test_a_server_that_died_is_unavailable_and_the_store_can_still_be_clos
             await store.as_leader(1).pools.offer(sandbox("s1"))
 
     assert refused.value.code == "store_unavailable"
+
+
+async def test_a_listener_that_is_cancelled_at_any_point_of_its_connecting_stops(settings: Settings) -> None:
+    async with open_store(settings) as store:
+
+        async def listen() -> None:
+            async for _ in store.changes():
+                pass
+
+        for turns in range(80):
+            listening = asyncio.create_task(listen())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            listening.cancel()
+            done, _ = await asyncio.wait({listening}, timeout=10)
+            assert done, f"still listening after a cancellation at turn {turns}"

@@ -198,4 +198,4 @@ async def test_a_full_server_is_unavailable_and_nothing_is_half_done(desk: Desk)
     finally:
         await desk.redis.config_set("maxmemory", "0")
 
-    assert await desk.store.pools.fates(["s1"]) == {"s1": None}
+    assert await desk.store.pools.fates(["s1"]) == {}

@@ -1,0 +1,213 @@
+"""Whatever ends is settled: with a verdict where a call may have run, without a word where none has."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rollcage.core.endings import EndCause, Ending
+from rollcage.core.errors import NotLeader
+from rollcage.store.records import State
+from support.environments import environment
+from support.pools import Pools, key, until
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+    from rollcage.store.store import Store
+
+
+async def test_a_sandbox_is_deleted_with_its_rollout(store: Store) -> None:
+    pools = Pools(store, warm=2)
+    async with pools.keeper():
+        sandbox = await pools.claim("r1")
+        await pools.finish("r1")
+        await until(lambda: _gone(pools, sandbox.name), "the deletion")
+        await pools.ready(2)
+        await until(lambda: _spent(pools, 0), "the tick")
+
+
+@pytest.mark.parametrize(
+    ("ending", "word", "cause"),
+    [
+        pytest.param(Ending(EndCause.OUT_OF_MEMORY, 137), "trainable", "out_of_memory", id="its own memory limit"),
+        pytest.param(Ending(EndCause.EVICTED), "masked", "evicted", id="evicted"),
+        pytest.param(Ending(EndCause.EXITED, 86), "trainable", "toolserver_crippled", id="crippled by the model"),
+        pytest.param(Ending(EndCause.EXITED, 2), "masked", "toolserver_died", id="died for no reason"),
+    ],
+)
+async def test_a_death_after_a_call_is_a_verdict(store: Store, ending: Ending, word: str, cause: str) -> None:
+    pools = Pools(store, warm=1)
+    async with pools.keeper():
+        sandbox = await pools.claim("r1")
+        await pools.call("r1")
+        pools.source.end(sandbox.name, ending)
+        await until(lambda: _ended(pools, "r1"), "the verdict")
+        await until(lambda: _gone(pools, sandbox.name), "the deletion")
+
+    record = await pools.record("r1")
+    assert record.verdict
+    assert (record.verdict.word, record.verdict.cause, record.verdict.by) == (word, cause, "controller")
+    (evidence,) = await store.rollouts.evidence(key("r1"))
+    assert json.loads(evidence)["ending"]["cause"] == ending.cause
+
+
+async def test_a_death_before_any_call_moves_the_rollout(store: Store) -> None:
+    pools = Pools(store, warm=2)
+    async with pools.keeper():
+        first = await pools.claim("r1")
+        pools.source.end(first.name, Ending(EndCause.EVICTED))
+        await until(lambda: _gone(pools, first.name), "the deletion")
+        second = await pools.claim("r1")
+
+    assert second.name != first.name
+    assert (await pools.record("r1")).verdict is None
+
+
+async def test_a_pod_that_somebody_deletes_masks_its_rollout(store: Store) -> None:
+    pools = Pools(store, warm=1)
+    async with pools.keeper():
+        sandbox = await pools.claim("r1")
+        await pools.call("r1")
+        pools.source.vanish(sandbox.name)
+        await until(lambda: _ended(pools, "r1"), "the verdict")
+
+    record = await pools.record("r1")
+    assert record.verdict
+    assert record.verdict.word == "masked"
+
+
+async def test_a_pod_that_went_while_nobody_looked_masks_its_rollout(store: Store) -> None:
+    pools = Pools(store, warm=1)
+    async with pools.keeper():
+        sandbox = await pools.claim("r1")
+        await pools.call("r1")
+    pools.source.vanish(sandbox.name)
+    async with pools.keeper():
+        await until(lambda: _ended(pools, "r1"), "the verdict")
+
+    record = await pools.record("r1")
+    assert record.verdict
+    assert (record.verdict.word, record.verdict.cause) == ("masked", "unknown")
+
+
+async def test_a_rollout_that_nobody_calls_for_any_more_is_abandoned(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rollcage.controller.audit._CALL_MARGIN", -environment().spec.limits.max_timeout_seconds)
+    pools = Pools(store, warm=1)
+    await pools.want(environment(pool={"warm": 1}, budgets={"idleSeconds": 1}))
+    async with pools.keeper():
+        sandbox = await pools.claim("r1")
+        await until(lambda: _ended(pools, "r1"), "the verdict")
+        await until(lambda: _gone(pools, sandbox.name), "the deletion")
+
+    record = await pools.record("r1")
+    assert record.verdict
+    assert (record.verdict.word, record.verdict.cause) == ("abandoned", "trainer_silent")
+
+
+async def test_a_new_leader_takes_everything_over_and_makes_nothing(store: Store) -> None:
+    pools = Pools(store, warm=5)
+    async with pools.keeper():
+        await pools.claim("r1")
+        await pools.ready(5)
+    before = set(pools.source.sandboxes)
+    async with pools.keeper():
+        await asyncio.sleep(0.3)
+        await pools.ready(5)
+
+    assert set(pools.source.sandboxes) == before
+
+
+async def test_a_leader_that_was_deposed_stops(store: Store) -> None:
+    pools = Pools(store, warm=3)
+    async with pools.keeper():
+        await pools.ready(3)
+        async with pools.keeper():
+            await pools.claim("r1")
+            await pools.finish("r1")
+            await pools.ready(3)
+
+    with pytest.raises(NotLeader):
+        await store.as_leader(1).pools.withdraw(next(iter(pools.source.sandboxes)))
+
+
+async def test_a_leader_killed_at_any_point_leaves_and_doubles_nothing(store: Store) -> None:
+    pools = Pools(store, warm=12)
+    for moment in range(1, 16):
+        async with pools.keeper():
+            await asyncio.sleep(0.013 * moment)
+        await _consistent(pools, most=12)
+    async with pools.keeper():
+        await pools.ready(12)
+        await asyncio.sleep(0.2)
+
+    assert len(pools.source.sandboxes) == 12
+
+
+class TestAnEmptiedStore:
+    async def test_gets_its_bindings_back_from_the_sandboxes(self, store: Store, redis: Redis) -> None:
+        pools = Pools(store, warm=4)
+        async with pools.keeper():
+            sandbox = await pools.claim("r1")
+            await pools.call("r1")
+            await pools.ready(4)
+            await redis.flushall()
+            again = await pools.claim("r1")
+            await pools.ready(4)
+
+        assert again.name == sandbox.name
+        record = await pools.record("r1")
+        assert record.delivered == 1
+        assert len(pools.source.sandboxes) == 5
+
+    async def test_gives_a_sandbox_in_use_to_nobody_else(self, store: Store, redis: Redis) -> None:
+        pools = Pools(store, warm=3)
+        async with pools.keeper():
+            used = {(await pools.claim(f"r{number}")).name for number in range(3)}
+            await pools.ready(3)
+            await redis.flushall()
+            others = {(await pools.claim(f"new-{number}")).name for number in range(3)}
+
+        assert not used & others
+
+    async def test_that_is_told_of_two_homes_masks_the_rollout(
+        self, store: Store, redis: Redis, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("rollcage.controller.recovering._PAUSE", 0.01)
+        pools = Pools(store, warm=2)
+        async with pools.keeper():
+            first = await pools.claim("r1")
+            await pools.call("r1")
+            pools.toolservers.silent.add(first.name)
+            await redis.flushall()
+            second = await pools.claim("r1")
+            assert second.name != first.name
+            pools.toolservers.silent.clear()
+            await until(lambda: _ended(pools, "r1"), "the verdict")
+            await until(lambda: _gone(pools, first.name), "the first to go")
+            await until(lambda: _gone(pools, second.name), "the second to go")
+
+        record = await pools.record("r1")
+        assert record.verdict
+        assert (record.verdict.word, record.verdict.cause) == ("masked", "ambiguous_owner")
+
+
+async def _consistent(pools: Pools, *, most: int) -> None:
+    assert len(pools.source.sandboxes) <= most
+
+
+async def _gone(pools: Pools, name: str) -> bool:
+    return name not in pools.source.sandboxes
+
+
+async def _ended(pools: Pools, rollout: str) -> bool:
+    return (await pools.record(rollout)).state is State.ENDED
+
+
+async def _spent(pools: Pools, number: int) -> bool:
+    return (await pools.counts()).spent == number

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from rollcage.core.pace import (
+    BURST_LONGEST,
+    FEWEST_STARTS,
+    MOST_STARTS,
+    Bucket,
+    Burst,
+    Pace,
+    deletions_allowed,
+    pause_after,
+    shared,
+)
+
+
+def filled(pace: Pace, *, pods: int, capacity: float, alone: float) -> Pace:
+    """Start pods on a cluster that takes *alone* seconds for one and never does more than *capacity* a second."""
+    for _ in range(pods):
+        took = max(alone, pace.starts / capacity)
+        pace = pace.started(timedelta(seconds=took), beside=pace.starts)
+    return pace
+
+
+class TestPace:
+    def test_a_small_cluster_gets_about_as_many_starts_as_keep_it_busy(self) -> None:
+        pace = filled(Pace(), pods=300, capacity=2.4, alone=2.0)
+
+        busy = 2.4 * 2.0
+        assert busy <= pace.starts <= 4 * busy
+
+    def test_a_large_cluster_gets_many_within_a_hundred_starts(self) -> None:
+        pace = filled(Pace(), pods=100, capacity=200.0, alone=2.0)
+
+        assert pace.starts > 100
+
+    def test_crowded_starts_shrink_the_bound_but_never_to_nothing(self) -> None:
+        pace = filled(Pace(bound=200.0), pods=1, capacity=200.0, alone=1.0)
+        for _ in range(500):
+            pace = pace.started(timedelta(seconds=600), beside=pace.starts)
+
+        assert pace.starts == FEWEST_STARTS
+
+    def test_the_bound_has_an_upper_end(self) -> None:
+        assert filled(Pace(), pods=5000, capacity=1e6, alone=0.1).starts == MOST_STARTS
+
+    def test_a_bound_that_nobody_uses_does_not_grow(self) -> None:
+        pace = Pace(bound=16.0)
+        for _ in range(100):
+            pace = pace.started(timedelta(seconds=1), beside=1)
+
+        assert pace.starts == 16
+
+    def test_a_source_that_is_too_busy_halves_the_bound(self) -> None:
+        assert Pace(bound=64.0).throttled().starts == 32
+
+    def test_nothing_is_usual_before_the_first_start(self) -> None:
+        assert Pace().usual is None
+        assert Pace().started(timedelta(seconds=3), beside=1).usual == timedelta(seconds=3)
+
+
+@pytest.mark.parametrize(
+    ("starting", "need_room", "expected"),
+    [
+        pytest.param(False, False, 16, id="with nothing starting they may use the whole pace"),
+        pytest.param(True, False, 4, id="beside starts they are few"),
+        pytest.param(True, True, 16, id="starts that wait for room are helped by deletions"),
+    ],
+)
+def test_deletions(*, starting: bool, need_room: bool, expected: int) -> None:
+    assert deletions_allowed(Pace(bound=16.0), starting=starting, need_room=need_room) == expected
+
+
+class TestBurst:
+    def test_a_pool_is_not_filled_while_claims_come(self) -> None:
+        burst = Burst().claimed(100.0)
+
+        assert not burst.leaves_room(100.5, waiting=0)
+        assert burst.leaves_room(101.5, waiting=0)
+
+    def test_rollouts_that_wait_are_what_starts_are_for(self) -> None:
+        assert Burst().claimed(100.0).leaves_room(100.1, waiting=1)
+
+    def test_a_burst_that_never_ends_does_not_starve_the_pool(self) -> None:
+        burst, now = Burst(), 100.0
+        while now < 100.0 + BURST_LONGEST.total_seconds() + 1:
+            burst = burst.claimed(now)
+            now += 0.5
+
+        assert burst.leaves_room(now, waiting=0)
+
+    def test_before_the_first_claim_there_is_no_burst(self) -> None:
+        assert Burst().leaves_room(0.0, waiting=0)
+
+
+class TestBucket:
+    def test_some_at_once_and_then_so_many_a_second(self) -> None:
+        bucket = Bucket(rate=10.0, burst=5)
+        assert bucket.available(100.0) == 5
+        bucket.take(5)
+
+        assert bucket.available(100.05) == 0
+        assert bucket.available(100.35) == 3
+        assert bucket.available(200.0) == 5
+
+    def test_a_rest_that_was_asked_for_is_kept(self) -> None:
+        bucket = Bucket(rate=10.0, burst=5)
+        bucket.close(100.0, seconds=7.0)
+
+        assert bucket.available(106.0) == 0
+        assert bucket.available(107.5) == 5
+
+
+def test_pauses_grow_with_the_failures_and_have_an_end() -> None:
+    pauses = [pause_after(failures).total_seconds() for failures in range(9)]
+
+    assert pauses == [0, 1, 2, 4, 8, 16, 32, 60, 60]
+
+
+class TestSharing:
+    def test_a_small_pool_does_not_wait_behind_a_large_one(self) -> None:
+        assert shared(10, {"large": 500, "small": 3}) == {"large": 7, "small": 3}
+
+    def test_those_with_rollouts_waiting_come_first(self) -> None:
+        assert shared(4, {"quiet": 10, "waiting": 3}, first=("waiting",)) == {"quiet": 1, "waiting": 3}
+
+    def test_no_room_is_no_start(self) -> None:
+        assert shared(0, {"a": 1}) == {"a": 0}
+        assert shared(-3, {"a": 1}) == {"a": 0}
