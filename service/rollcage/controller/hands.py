@@ -48,6 +48,9 @@ log = structlog.get_logger(__name__)
 # A toolserver is ready milliseconds after its container runs; one with a set-up may take minutes.
 _SOON: Final = 0.05
 _LATER: Final = 1.0
+# The node's heartbeat has been missing for most of a minute already; a busy sandbox may miss one question.
+_DOUBTS: Final = 3
+_DOUBT_SECONDS: Final = 2.0
 # An API server that does not answer is not helped by asking at once.
 _REST_SECONDS: Final = 1.0
 
@@ -84,6 +87,7 @@ class Hands:
         self._leading = leading
         self._woken = woken
         self._greeting: set[str] = set()
+        self._doubted: set[str] = set()
         self._labelled: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._deposed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -111,6 +115,12 @@ class Hands:
         if name not in self._greeting:
             self._greeting.add(name)
             self._do(self._greet(name), lambda: self._greeting.discard(name))
+
+    def doubt(self, name: str, lost: Callable[[Sandbox], None]) -> None:
+        """Find out whether a sandbox on a silent node still answers; tell if it does not."""
+        if name not in self._doubted:
+            self._doubted.add(name)
+            self._do(self._doubt(name, lost), lambda: self._doubted.discard(name))
 
     def remove(self, name: str, why: str, *, dead: bool = False) -> None:
         """Take a sandbox back and delete it, unless a rollout was faster; one that is *dead* is just deleted."""
@@ -155,6 +165,22 @@ class Hands:
         while (sandbox := self._alive(name)) and not await self._welcome(sandbox):
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LATER)
+
+    async def _doubt(self, name: str, lost: Callable[[Sandbox], None]) -> None:
+        for _ in range(_DOUBTS):
+            sandbox = self._alive(name)
+            if sandbox is None or not sandbox.node_silent:
+                return
+            last = sandbox
+            try:
+                await self._greeter.state(name, sandbox.address or "")
+            except Unreachable:
+                await asyncio.sleep(_DOUBT_SECONDS)
+            else:
+                # Only the node's agent is silent. It is asked again at the next look but a few.
+                await asyncio.sleep(_DOUBT_SECONDS * _DOUBTS)
+                return
+        lost(last)
 
     def _alive(self, name: str) -> Sandbox | None:
         sandbox = self._view.seen.get(name)

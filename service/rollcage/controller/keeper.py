@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -20,13 +20,15 @@ from rollcage.controller.audit import Audit
 from rollcage.controller.deaths import Deaths
 from rollcage.controller.fares import fare
 from rollcage.controller.hands import Hands
-from rollcage.controller.planning import Goal, Moment, Stock, planned, stock
+from rollcage.controller.orders import ENDED, Look, creations, removals
+from rollcage.controller.planning import Goal, Moment, planned, stock
 from rollcage.controller.recovering import Recovery
 from rollcage.controller.settings import Settings
 from rollcage.controller.troubles import Reason
 from rollcage.controller.view import View
+from rollcage.core.endings import EndCause, Ending
 from rollcage.core.errors import StoreRecovering, StoreUnavailable
-from rollcage.core.pace import Burst, deletions_allowed, shared
+from rollcage.core.pace import Burst
 from rollcage.sandboxes.source import Phase, Synced
 
 if TYPE_CHECKING:
@@ -34,31 +36,18 @@ if TYPE_CHECKING:
 
     from rollcage.controller.greeting import Greeter
     from rollcage.core.environment import Environment
-    from rollcage.core.pool import Plan
     from rollcage.sandboxes.recipes import Fare, Recipes
     from rollcage.sandboxes.source import Sandbox, SandboxSource
-    from rollcage.store.pools import Counts, Whereabouts
+    from rollcage.store.pools import Whereabouts
     from rollcage.store.store import Leader, Store
 
 log = structlog.get_logger(__name__)
 
 _CHUNK: Final = 500
-_ENDED: Final = "ended"
 # Asked for again when it has not gone by then; a loaded node takes its time.
 _DELETION_SECONDS: Final = 120.0
 _FIRST_REST: Final = 0.2
 _LONGEST_REST: Final = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """One environment as it was just seen, and what follows."""
-
-    goal: Goal
-    stock: Stock
-    counts: Counts
-    fates: Mapping[str, Whereabouts]
-    plan: Plan
 
 
 class Keeper:
@@ -81,6 +70,7 @@ class Keeper:
         self._leader = leader
         self._settings = settings or Settings()
         self._environments: Mapping[str, Environment] = {}
+        self._published: Mapping[str, Environment] | None = None
         self._woken = asyncio.Event()
         self._known = asyncio.Event()
         self._synced = asyncio.Event()
@@ -146,6 +136,11 @@ class Keeper:
         self._ends.add(task)
         task.add_done_callback(self._ends.discard)
 
+    def _lose(self, sandbox: Sandbox) -> None:
+        """Take a sandbox for dead whose node fell silent and which does not answer itself."""
+        ending = Ending(EndCause.NODE_LOST, message=f"{sandbox.node} is silent, and so is the sandbox")
+        self._end(replace(sandbox, phase=Phase.ENDED, ending=ending))
+
     async def _settle(self, sandbox: Sandbox, *, started: bool) -> None:
         if not started and sandbox.name not in self.view.going and sandbox.ending:
             message = f"{sandbox.ending.cause}: {sandbox.ending.message}"
@@ -196,6 +191,10 @@ class Keeper:
             await self._recovery.run(self.view.seen.values())
             # What was said to a store that has forgotten it must be said again.
             self.view.greeted.clear()
+            self._published = None
+        if self._published != self._environments:
+            await self._leader.environments.publish(self._environments)
+            self._published = self._environments
         at = Moment(datetime.now(UTC), time.monotonic())
         names = self._environments.keys() | self.view.environments()
         looks = {name: await self._look_at(name, at) for name in sorted(names)}
@@ -220,6 +219,9 @@ class Keeper:
             sandbox = self.view.seen.get(waiting)
             if sandbox and sandbox.phase is Phase.RUNNING and waiting not in self.hands.condemned:
                 self.hands.greet(waiting)
+        for bound in stocked.bound:
+            if self.view.seen[bound].node_silent:
+                self.hands.doubt(bound, self._lose)
         counts = await self._store.pools.counts(name)
         return Look(goal, stocked, counts, fates, planned(goal, stocked, counts, usual_start=self.hands.pace.usual))
 
@@ -249,43 +251,35 @@ class Keeper:
                 self.hands.create(environment, self._source.template(environment), name=name)
 
     def _create(self, looks: Mapping[str, Look], now: float) -> None:
-        wants = {name: self._wanted(look, now) for name, look in looks.items()}
-        crowding = sum(not one.unschedulable for look in looks.values() for one in look.stock.supply.starting)
-        room = min(self.hands.pace.starts - crowding, self.hands.bucket.available(now))
-        urgent = tuple(name for name, look in looks.items() if look.counts.waiting)
-        for name, number in shared(room, wants, first=urgent).items():
+        orders = creations(
+            looks,
+            pace=self.hands.pace,
+            burst=self._burst,
+            troubles=self.hands.troubles,
+            writes=self.hands.bucket.available(now),
+            now=now,
+        )
+        for name, number in orders.items():
             for _ in range(number):
                 self.hands.create(self._environments[name], self._source.template(self._environments[name]))
 
-    def _wanted(self, look: Look, now: float) -> int:
-        name, create = look.goal.name, look.plan.create
-        if not self.hands.troubles.may_start(name, now) or not self._burst.leaves_room(
-            now, waiting=look.counts.waiting
-        ):
-            return 0
-        if self.hands.troubles.probing(name):
-            return min(create, 0 if look.stock.supply.starting else 1)
-        return create
-
     def _remove(self, looks: Mapping[str, Look], now: float) -> None:
-        ended = [name for name in self._settled if name in self.view.seen]
-        self._settled.intersection_update(ended)
-        useless = [name for look in looks.values() for name in look.stock.useless]
-        spent = [name for look in looks.values() for name in look.stock.spent]
-        planned_away = [one for look in looks.values() for one in look.plan.remove]
+        self._settled &= self.view.seen.keys()
         for name, since in tuple(self.view.going.items()):
             if now - since > _DELETION_SECONDS:
                 del self.view.going[name]
-        going = [(name, _ENDED) for name in ended] + [(name, "spent") for name in spent]
-        going += [(name, "useless") for name in (*useless, *self.hands.condemned)]
-        going += [(one.name, one.why) for one in planned_away]
-        starting = any(look.stock.supply.starting or look.plan.create for look in looks.values())
-        full = any(look.stock.supply.total >= look.goal.most or _unschedulable(look) for look in looks.values())
-        allowed = deletions_allowed(self.hands.pace, starting=starting, need_room=full) - len(self.view.going)
-        for name, why in going[: max(0, min(allowed, self.hands.bucket.available(now)))]:
+        orders = removals(
+            looks,
+            ended=self._settled - self.view.going.keys(),
+            useless=self.hands.condemned - self.view.going.keys(),
+            going=len(self.view.going),
+            pace=self.hands.pace,
+            writes=self.hands.bucket.available(now),
+        )
+        for name, why in orders:
             # One that was only asked for so far has to show itself first.
             if name in self.view.seen and name not in self.view.going:
-                self.hands.remove(name, why, dead=why is _ENDED)
+                self.hands.remove(name, why, dead=why == ENDED)
 
     def _label(self, looks: Mapping[str, Look], now: float) -> None:
         """Only when there is nothing better to do: labels are for people, and for the worst day."""
@@ -306,7 +300,3 @@ class Keeper:
                 continue
             self._told[name] = (now, news)
             self.hands.report(name, news)
-
-
-def _unschedulable(look: Look) -> bool:
-    return any(one.unschedulable for one in look.stock.supply.starting)

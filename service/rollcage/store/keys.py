@@ -19,6 +19,8 @@ TEMPLATES: Final = MappingProxyType(
         "state": "state",
         "schema": "schema",
         "sequence": "sequence",
+        # What the leader last read of the environments, as one document.
+        "environments": "environments",
         # One rollout: its record, its calls (marks, what was asked, what came back, in order), evidence.
         "rollout": "rollout:%s",
         "marks": "rollout:%s:marks",
@@ -46,9 +48,10 @@ TEMPLATES: Final = MappingProxyType(
         "run": "run:%s",
         "runs": "tenant:%s:runs",
         "index": "index:%s:%s",
-        # Channels: a rollout should look again; an environment's demand changed.
+        # Channels: a rollout should look again; an environment's demand changed; the environments themselves did.
         "wake": "wake",
         "changes": "changes",
+        "recipes": "recipes",
     }
 )
 

@@ -94,6 +94,36 @@ async def test_a_pod_that_went_while_nobody_looked_masks_its_rollout(store: Stor
     assert (record.verdict.word, record.verdict.cause) == ("masked", "unknown")
 
 
+async def test_a_silent_sandbox_on_a_silent_node_masks_its_rollout_at_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rollcage.controller.hands._DOUBT_SECONDS", 0.01)
+    pools = Pools(store, warm=1)
+    async with pools.keeper():
+        sandbox = await pools.claim("r1")
+        await pools.call("r1")
+        pools.toolservers.silent.add(sandbox.name)
+        pools.source.silence_node("node-1")
+        await until(lambda: _ended(pools, "r1"), "the verdict")
+
+    record = await pools.record("r1")
+    assert record.verdict
+    assert (record.verdict.word, record.verdict.cause) == ("masked", "node_lost")
+
+
+async def test_a_sandbox_that_answers_from_a_silent_node_goes_on(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rollcage.controller.hands._DOUBT_SECONDS", 0.01)
+    pools = Pools(store, warm=1)
+    async with pools.keeper():
+        sandbox = await pools.claim("r1")
+        await pools.call("r1")
+        pools.source.silence_node("node-1")
+        await asyncio.sleep(0.5)
+
+    assert (await pools.record("r1")).verdict is None
+    assert sandbox.name in pools.source.sandboxes
+
+
 async def test_a_rollout_that_nobody_calls_for_any_more_is_abandoned(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
