@@ -11,10 +11,12 @@ import pytest
 from lab import engine
 from lab.images import reference
 from lab.kind import Cluster
+from support.cluster_stage import Stage, opened
 from support.kube import Namespace, connected, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="session")
@@ -55,3 +57,10 @@ def namespace(core: Any) -> Iterator[Namespace]:
     wait_for("the namespace's service account", account)
     yield Namespace(name, core)
     core.delete_namespace(name)
+
+
+@pytest.fixture
+async def stage(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Stage]:
+    """A namespace and a Redis for the parts of the service as they are deployed."""
+    async with opened(cluster, tmp_path) as made:
+        yield made

@@ -5,177 +5,18 @@ The controller as it is deployed, over real pods: it is killed, paused, cut off 
 from __future__ import annotations
 
 import asyncio
-import uuid
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
-from datetime import timedelta
-from pathlib import Path  # noqa: TC003 - dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pytest
 from redis.asyncio import Redis
 
-from lab.places import ROOT
-from rollcage.core.environment import Environment
-from rollcage.core.errors import StoreRecovering
 from rollcage.core.ids import RolloutId
-from rollcage.rollouts.actions import Action, Answer
-from rollcage.rollouts.usecases import open_use_cases
-from rollcage.sandboxes.kubernetes.api import connected
-from rollcage.store.server import ServerConfig, find_executable, running
-from rollcage.store.settings import Settings
-from rollcage.store.store import open_store
-from rollcage.wire.keyring import Keyring, new_keyring
-from support.api_proxy import ApiProxy, api_proxy
-from support.controller import Controller, controller
-from support.environments import resource
+from support.cluster_stage import A_WHILE, Stage, until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
     from lab.kind import Cluster
-    from rollcage.rollouts.usecases import UseCases
-    from rollcage.sandboxes.kubernetes.api import Api
-    from rollcage.store.store import Store
+    from support.deployed import Deployed
 
-CRD = ROOT / "manifests" / "crd" / "environments.rollcage.dev.yaml"
-# A loaded two-core machine; what is waited for takes seconds on a quiet one.
-PATIENCE = 240.0
-# Longer than the controller needs to act on what it knows.
-A_WHILE = 5.0
 API_SERVER_STOPPED = 60.0
-
-
-@dataclass
-class Stage:
-    """A namespace with an environment, a Redis, and what tests do with them."""
-
-    cluster: Cluster
-    api: Api
-    proxy: ApiProxy
-    store: Store
-    use_cases: UseCases
-    url: str
-    namespace: str
-    directory: Path
-    environment: Environment | None = None
-
-    def controller(self, identity: str = "first") -> Any:
-        """Run a controller that reaches the API server through the proxy."""
-        return controller(
-            self.directory,
-            redis_url=self.url,
-            namespace=self.namespace,
-            kubeconfig=self.proxy.kubeconfig,
-            identity=identity,
-        )
-
-    async def want(self, warm: int) -> None:
-        body = resource("pool", pool={"warm": warm, "maxPods": 200})
-        self.environment = Environment.from_resource(body)
-        await self.api.request(
-            "POST", f"/apis/rollcage.dev/v1alpha1/namespaces/{self.namespace}/environments", body=body
-        )
-
-    async def pods(self) -> dict[str, dict[str, Any]]:
-        """Return the pods that are not on their way out, by name."""
-        found = await self.api.request("GET", f"/api/v1/namespaces/{self.namespace}/pods")
-        return {one["metadata"]["name"]: one for one in found["items"] if "deletionTimestamp" not in one["metadata"]}
-
-    async def ready(self, number: int) -> None:
-        async def look() -> bool:
-            return (await self.store.pools.counts("pool")).ready == number
-
-        await until(look, f"{number} ready sandboxes")
-
-    async def exactly(self, number: int) -> None:
-        async def look() -> bool:
-            return len(await self.pods()) == number
-
-        await until(look, f"exactly {number} pods")
-        await asyncio.sleep(A_WHILE)
-        assert len(await self.pods()) == number
-
-    async def shell(self, rollout: str, command: str) -> Answer:
-        """Make a call of a rollout, as a gateway does."""
-        assert self.environment
-        action = Action(
-            rollout=RolloutId("acme", rollout),
-            run="run",
-            environment=self.environment,
-            call_id=uuid.uuid4().hex,
-            tool="shell",
-            arguments={"command": command},
-            within=timedelta(seconds=120),
-        )
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                try:
-                    return await self.use_cases.act(action)
-                except StoreRecovering:
-                    # As a trainer does, who is told to come back.
-                    await asyncio.sleep(0.2)
-
-    async def node(self, rollout: str) -> str:
-        record = await self.store.rollouts.get(RolloutId("acme", rollout).key)
-        assert record
-        assert record.sandbox
-        return record.sandbox.node
-
-    async def home(self, rollout: str) -> str:
-        record = await self.store.rollouts.get(RolloutId("acme", rollout).key)
-        assert record
-        assert record.sandbox
-        return record.sandbox.name
-
-
-@pytest.fixture
-async def stage(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Stage]:
-    cluster.apply(CRD.read_text())
-    async with AsyncExitStack() as stack:
-        api = await stack.enter_async_context(connected(cluster.kubeconfig))
-        namespace = await stack.enter_async_context(_namespace(api))
-        proxy = await stack.enter_async_context(api_proxy(cluster.kubeconfig))
-        redis = await stack.enter_async_context(running(ServerConfig(find_executable())))
-        store = await stack.enter_async_context(open_store(Settings(redis.url)))
-        (tmp_path / "keyring.json").write_text(new_keyring())
-        signer = Keyring.read(tmp_path / "keyring.json").signer
-        yield Stage(
-            cluster=cluster,
-            api=api,
-            proxy=proxy,
-            store=store,
-            use_cases=await stack.enter_async_context(open_use_cases(store, signer)),
-            url=redis.url,
-            namespace=namespace,
-            directory=tmp_path,
-        )
-
-
-@asynccontextmanager
-async def _namespace(api: Api) -> AsyncIterator[str]:
-    name = f"test-{uuid.uuid4().hex[:8]}"
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    await api.request("POST", "/api/v1/namespaces", body={"metadata": {"name": name, "labels": labels}})
-
-    async def account() -> bool:
-        return bool((await api.request("GET", f"/api/v1/namespaces/{name}/serviceaccounts"))["items"])
-
-    await until(account, "the namespace's service account")
-    try:
-        yield name
-    finally:
-        await api.request("DELETE", f"/api/v1/namespaces/{name}")
-
-
-async def until(look: Callable[[], Awaitable[bool]], what: str) -> None:
-    """Wait for a condition."""
-    try:
-        async with asyncio.timeout(PATIENCE):
-            while not await look():  # noqa: ASYNC110 - what is looked at has no event
-                await asyncio.sleep(0.2)
-    except TimeoutError:
-        raise AssertionError(f"gave up waiting for {what}") from None
 
 
 async def test_claims_at_once_get_distinct_sandboxes_and_cost_at_most_three_writes_each(stage: Stage) -> None:
@@ -185,7 +26,7 @@ async def test_claims_at_once_get_distinct_sandboxes_and_cost_at_most_three_writ
         filled = sum(stage.proxy.writes.values())
         answers = await asyncio.gather(*(stage.shell(f"r{number}", "echo $ROLLCAGE_SANDBOX") for number in range(20)))
         assert {answer.outcome for answer in answers} == {"ok"}
-        homes = {await stage.home(f"r{number}") for number in range(20)}
+        homes = {(await stage.sandbox(f"r{number}")).name for number in range(20)}
         # The controller may write labels and refill, but nothing that the claims waited for.
         assert len(homes) == 20
 
@@ -244,13 +85,13 @@ async def test_a_redis_that_was_emptied_is_filled_again_from_the_pods(stage: Sta
     with stage.controller():
         await stage.ready(4)
         await asyncio.gather(*(stage.shell(f"r{n}", f"echo {n} > /workspace/mine") for n in range(3)))
-        homes = [await stage.home(f"r{n}") for n in range(3)]
+        homes = [(await stage.sandbox(f"r{n}")).name for n in range(3)]
         await stage.ready(4)
         async with Redis.from_url(stage.url) as redis:
             await redis.flushall()
         answers = await asyncio.gather(*(stage.shell(f"r{n}", "cat /workspace/mine") for n in range(3)))
         new = await asyncio.gather(*(stage.shell(f"new-{n}", "ls /workspace") for n in range(2)))
-        assert [await stage.home(f"r{n}") for n in range(3)] == homes
+        assert [(await stage.sandbox(f"r{n}")).name for n in range(3)] == homes
 
     assert [answer.output for answer in answers] == ["0\n", "1\n", "2\n"]
     assert [answer.output.strip() for answer in new] == ["", ""]
@@ -300,7 +141,7 @@ async def test_a_node_that_dies_masks_its_rollouts_and_no_others(stage: Stage) -
         await stage.ready(6)
         rollouts = [f"r{number}" for number in range(6)]
         await asyncio.gather(*(stage.shell(rollout, "true") for rollout in rollouts))
-        nodes = {rollout: await stage.node(rollout) for rollout in rollouts}
+        nodes = {rollout: (await stage.sandbox(rollout)).node for rollout in rollouts}
         dead = nodes["r0"]
         stage.cluster.engine.docker("pause", dead)
         try:
@@ -327,14 +168,14 @@ async def _some(stage: Stage) -> bool:
     return bool(await stage.pods())
 
 
-async def _leads(one: Controller) -> None:
+async def _leads(one: Deployed) -> None:
     async def look() -> bool:
         return bool(one.events("election_won"))
 
     await until(look, "the second to lead")
 
 
-async def _stepped_down(one: Controller) -> None:
+async def _stepped_down(one: Deployed) -> None:
     async def look() -> bool:
         return bool(one.events("leadership_lost"))
 

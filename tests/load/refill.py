@@ -2,7 +2,8 @@
 A pool filled by the controller against a bare Deployment of the same pod, on the one-node kind cluster.
 
 Both in one run, each on a cluster that has come to rest. A sandbox counts when
-a claim could have it; a pod of the Deployment when it is Ready.
+a claim could have it; a pod of the Deployment when it is Ready. The full pool
+then gets one first call for each of its sandboxes, all at once.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,10 @@ from lab.kind import Cluster
 from lab.places import ROOT
 from lab.talk import LabError, say
 from load.frame import Outcome
+from rollcage.core.environment import Environment
+from rollcage.core.ids import RolloutId
+from rollcage.rollouts.actions import Action
+from rollcage.rollouts.usecases import open_use_cases
 from rollcage.sandboxes.kubernetes import capabilities, names
 from rollcage.sandboxes.kubernetes.api import connected
 from rollcage.sandboxes.kubernetes.manifest import pod_manifest
@@ -33,14 +39,17 @@ from rollcage.sandboxes.kubernetes.watching import Listed, Present, follow
 from rollcage.store.server import ServerConfig, find_executable, running
 from rollcage.store.settings import Settings
 from rollcage.store.store import open_store
-from support.controller import controller
+from rollcage.wire.keyring import Keyring
+from support.deployed import controller
 from support.environments import environment, resource
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
+    from rollcage.rollouts.usecases import UseCases
     from rollcage.sandboxes.kubernetes.api import Api
+    from rollcage.store.store import Store
 
     Json = dict[str, Any]
 
@@ -88,7 +97,7 @@ async def _measure(kubeconfig: Path, pods: int) -> Outcome:
     async with connected(kubeconfig) as api:
         await _crd(api)
         await _quiet()
-        pool, created, stuck = await _pool(api, kubeconfig, pods)
+        pool, burst, counts = await _pool(api, kubeconfig, pods)
         await _quiet()
         bare = await _deployment(api, pods)
     points = {"first": 0, "half": pods // 2, "90 %": int(pods * 0.9), "all": pods - 1}
@@ -99,15 +108,16 @@ async def _measure(kubeconfig: Path, pods: int) -> Outcome:
     figures = {
         "refill_ratio": round(pool[-1] / bare[-1], 3),
         "first_ready_s": round(pool[0], 1),
-        "created": created,
-        "deleted_as_stuck": stuck,
+        **counts,
+        "burst_p50_s": round(burst[pods // 2], 2),
+        "burst_last_s": round(burst[-1], 2),
         "pool_s": round(pool[-1], 1),
         "deployment_s": round(bare[-1], 1),
     }
     return Outcome(figures, ("way", *(f"{point} s" for point in points)), rows, [f"{pods} pods"])
 
 
-async def _pool(api: Api, kubeconfig: Path, pods: int) -> tuple[list[float], int, int]:
+async def _pool(api: Api, kubeconfig: Path, pods: int) -> tuple[list[float], list[float], dict[str, int]]:
     with tempfile.TemporaryDirectory() as directory:
         async with _namespace(api, "bench-refill") as namespace, running(ServerConfig(find_executable())) as redis:
             seen: set[str] = set()
@@ -126,11 +136,55 @@ async def _pool(api: Api, kubeconfig: Path, pods: int) -> tuple[list[float], int
                         times += [time.monotonic() - began] * (ready - len(times))
                         _in_time(began, f"{len(times)} of {pods} sandboxes are ready")
                         await asyncio.sleep(0.25)
-                # What is made too much comes soon after.
-                await asyncio.sleep(10)
-                stuck = sum(event["why"] == "stuck" for event in run.events("sandbox_removed"))
+                    # What is made too much comes soon after.
+                    await asyncio.sleep(10)
+                    counts = {
+                        "created": len(seen),
+                        "deleted_as_stuck": sum(one["why"] == "stuck" for one in run.events("sandbox_removed")),
+                    }
+                    await _quiet()
+                    say(f"pool: {pods} first calls at once")
+                    signer = Keyring.read(Path(directory) / "keyring.json").signer
+                    async with open_use_cases(store, signer) as use_cases:
+                        began = time.monotonic()
+                        answers = [
+                            _first_call(use_cases, Environment.from_resource(recipe), n, began) for n in range(pods)
+                        ]
+                        burst = sorted(await asyncio.gather(*answers))
+                    # Before it refills: a node has no room for twice as many.
+                    run.kill()
+                    bound = await _sandboxes_in_use(store)
+                    counts["distinct_sandboxes"] = len(set(bound))
             watching.cancel()
-            return times, len(seen), stuck
+            return times, burst, counts
+
+
+async def _first_call(use_cases: UseCases, recipe: Environment, number: int, began: float) -> float:
+    answer = await use_cases.act(
+        Action(
+            rollout=RolloutId("bench", f"rollout-{number}"),
+            run="bench",
+            environment=recipe,
+            call_id="first",
+            tool="shell",
+            arguments={"command": "true"},
+            within=timedelta(minutes=5),
+        )
+    )
+    if answer.outcome != "ok":
+        raise LabError(f"a first call came to {answer.outcome}: {answer.output}")
+    return time.monotonic() - began
+
+
+async def _sandboxes_in_use(store: Store) -> list[str]:
+    found: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = await store.pools.bindings("bench", cursor=cursor)
+        found += [one.sandbox.name for one in page.items if one.sandbox]
+        cursor = page.cursor
+        if cursor is None:
+            return found
 
 
 async def _deployment(api: Api, pods: int) -> list[float]:

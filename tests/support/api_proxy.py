@@ -48,7 +48,13 @@ class ApiProxy:
         self._flowing.set()
 
     async def pass_on(self, request: web.Request) -> web.StreamResponse:
-        """Answer a request as the server behind does."""
+        """Answer a request as the server behind does, unless whoever asked has gone."""
+        try:
+            return await self._pass_on(request)
+        except ConnectionResetError:
+            return web.Response()
+
+    async def _pass_on(self, request: web.Request) -> web.StreamResponse:
         if request.method != "GET":
             self.writes[f"{request.method} {_kind(request.path)}"] += 1
         headers = {name: value for name, value in request.headers.items() if name.lower() in _PASSED_ON}

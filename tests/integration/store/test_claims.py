@@ -1,6 +1,7 @@
 """What a claim promises, on a real Redis."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -253,13 +254,15 @@ async def test_a_first_call_takes_one_round_trip(desk: Desk, monkeypatch: pytest
     await desk.offer("s1", "s2")
     await desk.store.claims.start(wish("r1"), call())
     link = desk.store._link  # noqa: SLF001
-    send, sent = link._send, []  # noqa: SLF001
+    pipe = link._pipe  # noqa: SLF001
+    assert pipe
+    send, sent = pipe.send, []
 
-    async def counted(commands: list[Any]) -> list[Any]:
-        sent.append(len(commands))
-        return await send(commands)
+    def counted(orders: Sequence[Any]) -> None:
+        sent.append(len(orders))
+        send(orders)
 
-    monkeypatch.setattr(link, "_send", counted)
+    monkeypatch.setattr(pipe, "send", counted)
 
     await desk.store.claims.start(wish("r2"), call())
 

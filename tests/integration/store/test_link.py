@@ -4,10 +4,12 @@ import asyncio
 import os
 import signal
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from redis.asyncio import Redis
 
 from integration.store.desk import ENVIRONMENT, Desk, sandbox
 from rollcage.core.errors import StoreUnavailable
@@ -75,3 +77,80 @@ async def test_a_listener_that_is_cancelled_at_any_point_of_its_connecting_stops
             listening.cancel()
             done, _ = await asyncio.wait({listening}, timeout=10)
             assert done, f"still listening after a cancellation at turn {turns}"
+
+
+async def test_a_server_that_falls_silent_is_given_up_and_found_again(executable: Path) -> None:
+    soon = timedelta(seconds=0.3)
+    async with running(ServerConfig(executable)) as server, open_store(Settings(server.url, timeout=soon)) as store:
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(StoreUnavailable):
+                await store.standpoint()
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+
+        assert (await store.standpoint()).leader == 0
+
+
+async def test_what_a_lost_connection_did_not_answer_is_sent_again_in_its_order(desk: Desk) -> None:
+    link = desk.store._link  # noqa: SLF001
+    names = [f"s{i}" for i in range(20)]
+    offers = [asyncio.create_task(desk.offer(name)) for name in names]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert link._pipe  # noqa: SLF001
+    link._pipe.close()  # noqa: SLF001
+    after = asyncio.create_task(desk.store.pools.counts(ENVIRONMENT))
+
+    await asyncio.gather(*offers)
+
+    assert (await after).ready == 20
+
+
+async def test_a_command_that_cannot_be_sent_is_the_callers_error_and_nobody_elses(desk: Desk) -> None:
+    good = asyncio.create_task(desk.store.standpoint())
+
+    with pytest.raises(TypeError):
+        await desk.store._link.ask("GET", object())  # type: ignore[arg-type]  # noqa: SLF001
+
+    assert (await good).leader == 1
+
+
+async def test_a_server_with_a_password_is_signed_in_to(executable: Path) -> None:
+    async with running(ServerConfig(executable)) as server:
+        async with Redis.from_url(server.url) as client:
+            await client.config_set("requirepass", "open-sesame")
+        url = server.url.replace("unix://", "unix://:open-sesame@")
+
+        async with open_store(Settings(url)) as store:
+            assert (await store.standpoint()).leader == 0
+        with pytest.raises(StoreUnavailable):
+            async with open_store(Settings(server.url)):
+                pass
+
+
+async def test_a_store_that_is_closed_refuses_at_once(settings: Settings, redis: Redis) -> None:
+    assert await redis.ping()
+    async with open_store(settings) as store:
+        pass
+
+    with pytest.raises(StoreUnavailable):
+        await store.standpoint()
+
+
+async def test_a_store_is_closed_at_once_while_it_connects(executable: Path) -> None:
+    slow = timedelta(seconds=30)
+    async with running(ServerConfig(executable)) as server:
+        async with open_store(Settings(server.url, timeout=slow)) as store:
+            os.kill(server.pid, signal.SIGSTOP)
+            link = store._link  # noqa: SLF001
+            assert link._pipe  # noqa: SLF001
+            link._pipe.close()  # noqa: SLF001
+            asked = asyncio.create_task(store.standpoint())
+            await asyncio.wait([asked], timeout=0.1)
+            began = asyncio.get_running_loop().time()
+        took = asyncio.get_running_loop().time() - began
+        os.kill(server.pid, signal.SIGCONT)
+
+    assert asked.cancelled()
+    assert took < 15

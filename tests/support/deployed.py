@@ -1,5 +1,5 @@
 """
-A controller as a process of its own, as it is deployed: it can be killed, paused and asked to stop.
+Controllers and gateways as processes of their own, as they are deployed: they can be killed, paused, asked to stop.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import yaml
+
 from lab.images import reference
+from rollcage.gateway.tenants import token_hash
 from rollcage.wire.keyring import new_keyring
 
 if TYPE_CHECKING:
@@ -22,8 +25,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Controller:
-    """A running controller."""
+class Deployed:
+    """A running part of the service."""
 
     process: subprocess.Popen[bytes]
     log: Path
@@ -51,29 +54,44 @@ class Controller:
 @contextmanager
 def controller(
     directory: Path, *, redis_url: str, namespace: str, kubeconfig: Path, identity: str = "first"
-) -> Iterator[Controller]:
-    """Run a controller over one namespace; the keyring in *directory* is made if there is none."""
-    keyring = directory / "keyring.json"
-    if not keyring.exists():
-        keyring.write_text(new_keyring())
-    log = directory / f"controller-{identity}.log"
+) -> Iterator[Deployed]:
+    """Run a controller over one namespace."""
     told = {
-        "ROLLCAGE_REDIS_URL": redis_url,
-        "ROLLCAGE_KEYRING": str(keyring),
         "ROLLCAGE_SANDBOX_NAMESPACE": namespace,
         "ROLLCAGE_LEASE_NAMESPACE": namespace,
         "ROLLCAGE_TOOLSERVER_IMAGE": reference("toolserver"),
         "ROLLCAGE_KUBECONFIG": str(kubeconfig),
         "ROLLCAGE_IDENTITY": identity,
     }
+    with _running("controller", directory, identity, redis_url, told) as running:
+        yield running
+
+
+@contextmanager
+def gateway(directory: Path, *, redis_url: str, token: str, port: int) -> Iterator[Deployed]:
+    """Run a gateway that lets in one tenant, called ``acme``."""
+    tenants = directory / "tenants.yaml"
+    tenants.write_text(yaml.safe_dump({"tenants": [{"name": "acme", "tokens": [token_hash(token)]}]}))
+    told = {"ROLLCAGE_TENANTS": str(tenants), "ROLLCAGE_HOST": "127.0.0.1", "ROLLCAGE_PORT": str(port)}
+    with _running("gateway", directory, str(port), redis_url, told) as running:
+        yield running
+
+
+@contextmanager
+def _running(part: str, directory: Path, identity: str, redis_url: str, told: dict[str, str]) -> Iterator[Deployed]:
+    keyring = directory / "keyring.json"
+    if not keyring.exists():
+        keyring.write_text(new_keyring())
+    told |= {"ROLLCAGE_REDIS_URL": redis_url, "ROLLCAGE_KEYRING": str(keyring)}
+    log = directory / f"{part}-{identity}.log"
     with log.open("ab") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "rollcage.wiring", "controller"],
+            [sys.executable, "-m", "rollcage.wiring", part],
             env={**os.environ, **told},
             stdout=output,
             stderr=subprocess.STDOUT,
         )
-    running = Controller(process, log)
+    running = Deployed(process, log)
     try:
         yield running
     finally:

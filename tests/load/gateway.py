@@ -1,0 +1,221 @@
+"""
+A call through the gateway against the same call made to its sandbox directly.
+
+Both sides run the same command in a toolserver on this machine, in turns, one
+call after the other on a kept connection. What lies between them is the
+gateway: HTTP, token, claim, record in Redis, answer. Redis, gateway and
+sandboxes are processes of their own, started for the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import socket
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, ExitStack
+from typing import TYPE_CHECKING
+
+from lab.images import build_toolserver
+from lab.places import scratch
+from load.frame import LATENCY_HEADER, Outcome, latency_row, quantile
+from rollcage.store.records import Sandbox
+from rollcage.store.server import ServerConfig, find_executable, running
+from rollcage.store.settings import Settings
+from rollcage.store.store import open_store
+from support.gateway_process import started
+from support.gateways import TOKEN
+from support.local_toolserver import Launcher
+from support.stage import address
+from support.waiting import until
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+    from support.gateway_process import Running
+    from support.local_toolserver import LocalToolserver
+
+SHELL = ["/bin/sh", "-c"]
+NOTHING, FIFTY_MS = "true", "sleep 0.05"
+TOOLS = "/agent-rft/runs/bench/environments/small/tools"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--each", type=int, default=25, help="calls of each side in a round")
+    parser.add_argument("--slow-rounds", type=int, default=20, help="rounds with a command of 50 ms, 5 calls each")
+    parser.add_argument("--callers", type=int, default=8, help="rollouts at once, for calls per second")
+
+
+def measure(options: argparse.Namespace) -> Outcome:
+    """Start everything and measure."""
+    with scratch() as tmp, ExitStack() as stack:
+        build_toolserver(tmp / "toolserver")
+        runner = stack.enter_context(asyncio.Runner())
+        services = AsyncExitStack()
+        redis = runner.run(services.enter_async_context(running(ServerConfig(find_executable()))))
+        stack.callback(lambda: runner.run(services.aclose()))
+        servers = [_sandbox(stack, tmp, f"sbx-{number}") for number in range(options.callers + 1)]
+        runner.run(_offered(redis.url, servers[1:]))
+        gateway = stack.enter_context(started(redis.url))
+        # Its first call gives each rollout a sandbox; which one does not matter.
+        rollouts = [_Through(gateway, f"trace-{number}") for number in range(options.callers)]
+        for rollout in rollouts:
+            rollout.call(NOTHING)
+        direct, through = _Direct(servers[0]), rollouts[0]
+        quick = _alternate(direct, through, NOTHING, rounds=options.rounds, each=options.each)
+        slow = _alternate(direct, through, FIFTY_MS, rounds=options.slow_rounds, each=5)
+        rate, per_core = _throughput(gateway, rollouts, each=4 * options.each)
+        for wire in (direct.wire, *(rollout.wire for rollout in rollouts)):
+            wire.close()
+    return Outcome(
+        figures={
+            "overhead_ratio_p50": _ratio(*quick),
+            "overhead_ratio_p50_50ms": _ratio(*slow),
+            # Where other work was least in the way, of both sides.
+            "overhead_ratio_p10": round(quantile(quick[1], 0.1) / quantile(quick[0], 0.1), 3),
+            "overhead_ms_p50": round(1000 * (statistics.median(quick[1]) - statistics.median(quick[0])), 3),
+            "calls_per_second_per_core": round(per_core),
+            "calls_per_second": round(rate),
+        },
+        header=LATENCY_HEADER,
+        rows=[
+            latency_row("no-op, direct", quick[0]),
+            latency_row("no-op, gateway", quick[1]),
+            latency_row("50 ms, direct", slow[0]),
+            latency_row("50 ms, gateway", slow[1]),
+        ],
+        notes=[
+            f"per core: calls by the gateway's own processor time; {options.callers} rollouts at once, one gateway",
+        ],
+    )
+
+
+def _sandbox(stack: ExitStack, tmp: Path, name: str) -> LocalToolserver:
+    workdir = tmp / name
+    workdir.mkdir()
+    server = stack.enter_context(Launcher(tmp / "toolserver", workdir, tmp / "log").start(sandbox=name, shell=SHELL))
+    until(server.ready)
+    return server
+
+
+async def _offered(url: str, servers: list[LocalToolserver]) -> None:
+    async with open_store(Settings(url)) as store:
+        leader = store.as_leader(1)
+        await leader.recovery.begin("bench")
+        await leader.recovery.complete("bench")
+        for server in servers:
+            await leader.pools.offer(Sandbox(server.sandbox, "small", address(server)))
+
+
+class Wire:
+    """A client of bare sockets: an HTTP library in Python would cost as much as the gateway itself."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def timed(self, head: str, body: str) -> tuple[float, bytes]:
+        """Make a request, and return the seconds it took and the answer's body."""
+        request = f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
+        began = time.perf_counter()
+        self._socket.sendall(request)
+        answer = self._read()
+        return time.perf_counter() - began, answer
+
+    def _read(self) -> bytes:
+        received = self._socket.recv(65536)
+        while b"\r\n\r\n" not in received:
+            received += self._socket.recv(65536)
+        head, _, body = received.partition(b"\r\n\r\n")
+        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        while len(body) < length:
+            body += self._socket.recv(65536)
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise AssertionError(body)
+        return body
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+
+class _Direct:
+    """Calls a sandbox as the gateway would."""
+
+    def __init__(self, server: LocalToolserver) -> None:
+        self.wire = Wire(server.dial())
+        self._head = f"POST /v1/calls HTTP/1.1\r\nHost: x\r\nAuthorization: {server.authorization()}\r\n"
+        self._ids = itertools.count()
+
+    def call(self, command: str) -> float:
+        """Run a command, and return the seconds it took."""
+        call = {"call_id": f"c{next(self._ids)}", "tool": "shell", "arguments": {"command": command}}
+        took, answer = self.wire.timed(self._head, json.dumps(call))
+        if json.loads(answer)["facts"]["exit_code"] != 0:
+            raise AssertionError(answer)
+        return took
+
+
+class _Through:
+    """Calls as the platform does."""
+
+    def __init__(self, gateway: Running, rollout: str) -> None:
+        self.wire = Wire(socket.create_connection(("127.0.0.1", gateway.port)))
+        self._head = f"POST {TOOLS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
+        self._ids = itertools.count()
+        self._rollout = rollout
+
+    def call(self, command: str) -> float:
+        """Run a command, and return the seconds it took."""
+        number = next(self._ids)
+        call = {
+            "type": "function_call",
+            "id": f"fc_{number}",
+            "call_id": f"call_{number}",
+            "name": "shell",
+            "arguments": json.dumps({"command": command}),
+            "trace_id": self._rollout,
+            "item": {"question": "?"},
+        }
+        took, answer = self.wire.timed(self._head, json.dumps(call))
+        if json.loads(answer)["output"] != "":
+            raise AssertionError(answer)
+        return took
+
+
+def _alternate(
+    direct: _Direct, through: _Through, command: str, *, rounds: int, each: int
+) -> tuple[list[float], list[float]]:
+    one: list[float] = []
+    other: list[float] = []
+    for number in range(-2, rounds):
+        one_now = [direct.call(command) for _ in range(each)]
+        other_now = [through.call(command) for _ in range(each)]
+        if number >= 0:  # the first rounds warm up
+            one += one_now
+            other += other_now
+    return one, other
+
+
+def _throughput(gateway: Running, rollouts: list[_Through], *, each: int) -> tuple[float, float]:
+    """Return calls per second, and per second of the gateway's processor time."""
+
+    def call_many(rollout: _Through) -> None:
+        for _ in range(each):
+            rollout.call(NOTHING)
+
+    began, used = time.perf_counter(), gateway.cpu_seconds()
+    with ThreadPoolExecutor(len(rollouts)) as pool:
+        list(pool.map(call_many, rollouts))
+    calls = each * len(rollouts)
+    return calls / (time.perf_counter() - began), calls / (gateway.cpu_seconds() - used)
+
+
+def _ratio(direct: list[float], through: list[float]) -> float:
+    return round(statistics.median(through) / statistics.median(direct), 3)

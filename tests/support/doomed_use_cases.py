@@ -1,0 +1,48 @@
+"""
+Use cases in a process of their own, to be killed: makes many calls at once and never comes to an end by itself.
+
+Usage: python -m support.doomed_use_cases REDIS_URL ROLLOUT CALLS
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from rollcage.core.ids import RolloutId
+from rollcage.rollouts.actions import Action
+from rollcage.rollouts.usecases import open_use_cases
+from rollcage.store.settings import Settings
+from rollcage.store.store import open_store
+from support.environments import environment
+from support.stage import BRISK, ENVIRONMENT, RUN, TENANT, WITHIN
+from support.toolserver import SIGNER
+
+
+def effect(number: int) -> str:
+    """Return the command of a call: it leaves a line, and takes long enough to be met in the middle."""
+    return f"echo {number} >> effects; sleep 0.0{number % 5}; date +%N"
+
+
+async def serve(url: str, rollout: str, calls: int) -> None:
+    async with open_store(Settings(url)) as store, open_use_cases(store, SIGNER, patience=BRISK) as use_cases:
+        actions = [
+            Action(
+                RolloutId(TENANT, rollout),
+                RUN,
+                environment(ENVIRONMENT),
+                f"c{number}",
+                "shell",
+                {"command": effect(number)},
+                WITHIN,
+            )
+            for number in range(calls)
+        ]
+        sys.stdout.write("serving\n")
+        sys.stdout.flush()
+        await asyncio.gather(*(use_cases.act(action) for action in actions))
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(sys.argv[1], sys.argv[2], int(sys.argv[3])))
