@@ -18,7 +18,7 @@ from pathlib import Path  # noqa: TC003 - pydantic reads it at run time
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import uvloop
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, start_http_server
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rollcage.controller.greeting import greeter
@@ -71,6 +71,8 @@ class ControllerSettings(_Settings):
     lease: str = "rollcage-controller"
     toolserver_image: str
     identity: str = Field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}")
+    metrics_port: int = 0
+    """Where Prometheus finds the metrics; nowhere if 0."""
     kubeconfig: Path | None = None
     """For a controller outside its cluster."""
 
@@ -100,6 +102,10 @@ async def control(settings: ControllerSettings) -> None:
         keyring = Keyring.read(settings.keyring)
         api = await stack.enter_async_context(connected(settings.kubeconfig))
         store = await stack.enter_async_context(_store(settings))
+        metrics = Metrics(CollectorRegistry())
+        if settings.metrics_port:
+            exposed, _ = start_http_server(settings.metrics_port, registry=metrics.registry)
+            stack.callback(exposed.shutdown)
 
         async def highest_epoch() -> int:
             return (await store.standpoint()).leader
@@ -115,6 +121,7 @@ async def control(settings: ControllerSettings) -> None:
             recipes=KubernetesRecipes(api, namespace=settings.sandbox_namespace),
             store=store,
             greeter=await stack.enter_async_context(greeter(keyring.signer)),
+            metrics=metrics,
             election=by_lease(
                 Lease(
                     api,

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from prometheus_client import CollectorRegistry
+
 from rollcage.controller.greeting import Unreachable
 from rollcage.controller.keeper import Keeper
 from rollcage.controller.settings import Settings
@@ -22,6 +24,7 @@ from rollcage.sandboxes.local.environments import GivenRecipes
 from rollcage.store.calls import Call
 from rollcage.store.claims import Claim
 from rollcage.store.records import Subject, Verdict
+from rollcage.telemetry.metrics import Metrics
 from rollcage.wire.messages import State
 from support.environments import environment
 
@@ -89,6 +92,7 @@ class Pools:
         self.source = FakeSource(LoopClock(), fates or always(SOON))
         self.recipes = GivenRecipes({"small": environment(pool=pool)})
         self.toolservers = ScriptedToolservers()
+        self.metrics = Metrics(CollectorRegistry())
         self._epoch = 0
 
     @asynccontextmanager
@@ -101,6 +105,7 @@ class Pools:
             store=self.store,
             leader=self.store.as_leader(self._epoch),
             greeter=self.toolservers,
+            metrics=self.metrics,
             settings=QUICK,
         )
         working = asyncio.create_task(keeper.run())

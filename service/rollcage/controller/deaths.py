@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rollcage.store.pools import Gone
     from rollcage.store.records import Rollout
     from rollcage.store.store import Leader, Store
+    from rollcage.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
@@ -43,10 +44,11 @@ _RECENT: Final = timedelta(minutes=5)
 class Deaths:
     """Settles what the end of a sandbox means."""
 
-    def __init__(self, source: SandboxSource, store: Store, leader: Leader) -> None:
+    def __init__(self, source: SandboxSource, store: Store, leader: Leader, metrics: Metrics) -> None:
         self._source = source
         self._store = store
         self._leader = leader
+        self._metrics = metrics
 
     async def settle(self, sandbox: Sandbox, environment: Environment | None) -> Departure:
         """Give the rollout of a dead sandbox its verdict if a call may have reached it, else free it."""
@@ -108,7 +110,11 @@ class Deaths:
         told = {**evidence, "noticed_by": BY, "noticed_at": datetime.now(UTC).isoformat()}
         verdict = Verdict(word, by=BY, cause=cause, evidence=json.dumps(told, default=str))
         settled = await self._store.rollouts.end(record.subject, verdict, leader=self._leader.epoch)
-        if not settled.first:
+        if settled.first:
+            self._metrics.verdicts.at(word, cause).inc()
+            if word is Word.MASKED:
+                self._metrics.infra_failures.at(cause).inc()
+        else:
             # Somebody was faster, who saw less of it than we did.
             await self._store.rollouts.attest(record.subject.key, verdict.evidence, leader=self._leader.epoch)
         log.info(

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from rollcage.sandboxes.recipes import Fare, Recipes
     from rollcage.sandboxes.source import Sandbox, SandboxSource
     from rollcage.store.store import Leader, Store
+    from rollcage.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
@@ -68,6 +69,7 @@ class Hands:
         greeter: Greeter,
         recovery: Recovery,
         view: View,
+        metrics: Metrics,
         settings: Settings,
         leading: Callable[[], bool],
         woken: Callable[[], None],
@@ -84,6 +86,7 @@ class Hands:
         self._greeter = greeter
         self._recovery = recovery
         self._view = view
+        self._metrics = metrics
         self._leading = leading
         self._woken = woken
         self._greeting: set[str] = set()
@@ -214,6 +217,8 @@ class Hands:
             beside = sum(1 for _ in self._view.starting())
             self.pace = self.pace.started(timedelta(seconds=took), beside=beside)
             self.troubles.over(sandbox.environment)
+            self._metrics.sandbox_start_seconds.at(sandbox.environment).observe(took)
+            self._metrics.pool_refills.at(sandbox.environment).inc()
             log.info("sandbox_ready", sandbox=sandbox.name, environment=sandbox.environment, seconds=round(took, 2))
         self._view.greeted.add(sandbox.name)
         self._view.asked.pop(sandbox.name, None)

@@ -30,6 +30,7 @@ from rollcage.core.endings import EndCause, Ending
 from rollcage.core.errors import StoreRecovering, StoreUnavailable
 from rollcage.core.pace import Burst
 from rollcage.sandboxes.source import Phase, Synced
+from rollcage.telemetry.labels import PoolLabel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from rollcage.sandboxes.source import Sandbox, SandboxSource
     from rollcage.store.pools import Whereabouts
     from rollcage.store.store import Leader, Store
+    from rollcage.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
@@ -61,6 +63,7 @@ class Keeper:
         store: Store,
         leader: Leader,
         greeter: Greeter,
+        metrics: Metrics,
         settings: Settings | None = None,
         leading: Callable[[], bool] = lambda: True,
     ) -> None:
@@ -68,6 +71,7 @@ class Keeper:
         self._recipes = recipes
         self._store = store
         self._leader = leader
+        self._metrics = metrics
         self._settings = settings or Settings()
         self._environments: Mapping[str, Environment] = {}
         self._published: Mapping[str, Environment] | None = None
@@ -81,7 +85,7 @@ class Keeper:
         self._told: dict[str, tuple[float, Fare]] = {}
         self._ends: set[asyncio.Task[None]] = set()
         self.view = View()
-        self._deaths = Deaths(source, store, leader)
+        self._deaths = Deaths(source, store, leader, metrics)
         self._recovery = Recovery(store, leader, greeter)
         self._audit = Audit(store, leader, self._deaths, every=self._settings.audit)
         self.hands = Hands(
@@ -92,6 +96,7 @@ class Keeper:
             greeter=greeter,
             recovery=self._recovery,
             view=self.view,
+            metrics=metrics,
             settings=self._settings,
             leading=leading,
             woken=self._woken.set,
@@ -162,6 +167,7 @@ class Keeper:
         async with self._recipes.observe() as sets:
             async for environments in sets:
                 self._environments = environments
+                self._metrics.environments.know(environments)
                 self._known.set()
                 self._woken.set()
 
@@ -294,9 +300,18 @@ class Keeper:
 
     def _report(self, looks: Mapping[str, Look], now: float) -> None:
         for name, look in looks.items():
+            self._measure(look)
             told_at, told = self._told.get(name, (0.0, None))
             news = fare(look.stock, look.counts, look.goal, self.hands.troubles.get(name), self.view.seen)
             if name not in self._environments or news == told or now - told_at < self._settings.report.total_seconds():
                 continue
             self._told[name] = (now, news)
             self.hands.report(name, news)
+
+    def _measure(self, look: Look) -> None:
+        name, supply = look.goal.name, look.stock.supply
+        self._metrics.pool.at(name, PoolLabel.WANTED).set(look.goal.warm)
+        self._metrics.pool.at(name, PoolLabel.READY).set(len(supply.idle))
+        self._metrics.pool.at(name, PoolLabel.STARTING).set(len(supply.starting))
+        self._metrics.pool.at(name, PoolLabel.CLAIMED).set(len(look.stock.bound))
+        self._metrics.queue_length.at(name).set(look.counts.waiting)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rollcage.sandboxes.recipes import Recipes
     from rollcage.sandboxes.source import SandboxSource
     from rollcage.store.store import Store
+    from rollcage.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
@@ -35,6 +36,7 @@ async def serve(
     recipes: Recipes,
     store: Store,
     greeter: Greeter,
+    metrics: Metrics,
     election: Callable[[], AbstractAsyncContextManager[Leadership]],
     settings: Settings | None = None,
 ) -> None:
@@ -48,6 +50,7 @@ async def serve(
                     store=store,
                     leader=store.as_leader(leadership.epoch),
                     greeter=greeter,
+                    metrics=metrics,
                     settings=settings,
                     leading=leadership.holds,
                 )

@@ -10,6 +10,7 @@ import pytest
 
 from rollcage.core.endings import EndCause, Ending
 from rollcage.core.errors import NotLeader
+from rollcage.core.verdict_words import Cause, Word
 from rollcage.store.records import State
 from support.environments import environment
 from support.pools import Pools, key, until
@@ -51,6 +52,7 @@ async def test_a_death_after_a_call_is_a_verdict(store: Store, ending: Ending, w
     record = await pools.record("r1")
     assert record.verdict
     assert (record.verdict.word, record.verdict.cause, record.verdict.by) == (word, cause, "controller")
+    assert pools.metrics.verdicts.at(Word(word), Cause(cause))._value.get() == 1  # noqa: SLF001 - no other way to read it
     (evidence,) = await store.rollouts.evidence(key("r1"))
     assert json.loads(evidence)["ending"]["cause"] == ending.cause
 

@@ -27,6 +27,7 @@ async def test_a_pool_is_filled_to_exactly_what_is_wanted(store: Store) -> None:
         await asyncio.sleep(A_WHILE)
 
     assert len(pools.source.sandboxes) == 30
+    assert b'rollcage_pool_sandboxes{environment="small",state="ready"} 30.0' in pools.metrics.exposition()
     assert len(pools.asked("create")) == 30
     assert pools.asked("delete") == []
 
