@@ -10,21 +10,23 @@ simply asked for again.
 """
 
 import asyncio
+import random
 import re
 from asyncio import Future, TaskGroup
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
-from redis.exceptions import ClusterDownError, NoScriptError, OutOfMemoryError, ReadOnlyError, ResponseError
 from redis.exceptions import ConnectionError as NoConnection
+from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as NoAnswer
 
 from rollcage.core.errors import RollcageError, StoreUnavailable
 from rollcage.store.keys import Keys
+from rollcage.store.pipe import Command, Pipe, open_pipe, packed
 from rollcage.store.refusals import refusal
 from rollcage.store.scripts import load
 from rollcage.store.settings import Settings
@@ -32,17 +34,17 @@ from rollcage.store.settings import Settings
 Value: TypeAlias = str | int | bytes
 Clock: TypeAlias = Callable[[], int]
 
-# Enough to share a round trip, few enough that nobody waits long for the others.
-_BATCH: Final = 128
+# Seconds before each new try: covers a restart of the server's process or a dropped connection, not an outage.
+_PAUSES: Final = (0.02, 0.1, 0.4)
 
-# Covers a restart of the server's process or a dropped connection, not an outage.
-_RETRIES: Final = 3
+# Nobody answered. (asyncio's own TimeoutError is an OSError.)
+_LOST: Final = (NoConnection, NoAnswer, OSError)
 
-# Nobody answered, or the server is there and cannot serve: full, read-only after a failover, and so on.
-# The library has a class for some of the server's codes; the others, and those that old servers
-# wrap in a script's error, stand in the text.
-_UNAVAILABLE: Final = (NoConnection, NoAnswer, OSError, OutOfMemoryError, ReadOnlyError, ClusterDownError)
-_UNAVAILABLE_CODES: Final = re.compile(r"\b(OOM|READONLY|MISCONF|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|BUSY)\b")
+# The server is there and cannot serve: full, read-only after a failover, and so on. Old servers wrap
+# these codes in a script's error.
+_UNAVAILABLE_CODES: Final = re.compile(
+    r"\b(OOM|READONLY|MISCONF|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|BUSY|LOADING|TRYAGAIN)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,29 @@ class Step:
 class _Order:
     """A command on its way, and who waits for its answer."""
 
-    command: tuple[Value, ...]
+    packed: bytes
     # What to send instead if the server has forgotten the script.
-    whole: tuple[Value, ...]
+    whole: Command | None
+    again: Callable[[Sequence["_Order"]], None]
     answer: Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    tries: int = 0
+
+    def answered(self, answer: Any) -> None:
+        """Pass the answer on to whoever waits."""
+        if self.answer.done():
+            return
+        if not isinstance(answer, ResponseError):
+            self.answer.set_result(answer)
+        elif self.whole and str(answer).startswith("NOSCRIPT"):
+            self.packed, self.whole = packed(self.whole), None
+            self.again([self])
+        else:
+            self.answer.set_exception(_translated(answer))
+
+    def failed(self, error: BaseException) -> None:
+        """Tell whoever waits that there will be no answer."""
+        if not self.answer.done():
+            self.answer.set_exception(error)
 
 
 def connect(settings: Settings) -> Redis:
@@ -72,7 +93,7 @@ def connect(settings: Settings) -> Redis:
         socket_timeout=settings.timeout.total_seconds(),
         socket_connect_timeout=settings.timeout.total_seconds(),
         health_check_interval=15,
-        retry=Retry(ExponentialWithJitterBackoff(cap=0.5, base=0.02), _RETRIES),
+        retry=Retry(ExponentialWithJitterBackoff(cap=0.5, base=0.02), len(_PAUSES)),
         **options,
     )
     return client
@@ -82,8 +103,9 @@ class Link:
     """
     A gateway's or controller's way to Redis.
 
-    Orders given while a batch is on its way go together in the next one, in
-    the order in which they were given.
+    Orders are sent in the order in which they were given, those of one moment
+    in one piece. After a lost connection all that were not answered are sent
+    again, still in that order.
     """
 
     def __init__(self, client: Redis, *, settings: Settings, tasks: TaskGroup, clock: Clock | None = None) -> None:
@@ -92,9 +114,25 @@ class Link:
         self._client = client
         self._clock = clock
         self._retention = int(settings.retention.total_seconds() * 1000)
+        self._seconds = settings.timeout.total_seconds()
         self._scripts = load()
+        self._state_key = self.keys("state")
+        self._pipe: Pipe | None = None
         self._waiting: list[_Order] = []
-        self._busy = False
+        # Somebody will send what waits: at the end of this moment, or once there is a connection.
+        self._attended = False
+        self._closed = False
+        self._connecting: asyncio.Task[None] | None = None
+
+    def close(self) -> None:
+        """Close the connection; whoever waits is cancelled, whoever comes later is refused."""
+        self._closed = True
+        if self._connecting:
+            self._connecting.cancel()
+        if self._pipe:
+            self._pipe.close()
+        for order in self._waiting:
+            order.answer.cancel()
 
     async def teach(self) -> None:
         """
@@ -106,95 +144,107 @@ class Link:
 
     async def run(self, script: str, **fields: Value) -> list[Any]:
         """Run one script and return its answer, or raise its refusal."""
-        (answer,) = await self.together(Step(script, fields))
-        if isinstance(answer, RollcageError):
-            raise answer
+        order = self._order(script, fields)
+        self._submit([order])
+        answer: list[Any] = await order.answer
+        if refused := refusal(answer):
+            raise refused
         return answer
 
     async def together(self, *steps: Step) -> list[list[Any] | RollcageError]:
         """Run scripts one after the other in one round trip; refusals are among the answers."""
-        orders = [self._order(step) for step in steps]
+        orders = [self._order(step.script, step.fields) for step in steps]
         self._submit(orders)
         answers = await asyncio.gather(*(order.answer for order in orders))
         return [refusal(answer) or answer for answer in answers]
 
     def post(self, script: str, **fields: Value) -> None:
         """Run one script, after all that was asked before, without waiting for its answer."""
-        order = self._order(Step(script, fields))
+        order = self._order(script, fields)
         order.answer.add_done_callback(lambda answer: answer.cancelled() or answer.exception())
         self._submit([order])
 
     async def ask(self, *command: Value) -> Any:
         """Run one plain command that changes nothing, and return its answer."""
-        order = _Order(command, command)
+        order = _Order(packed(command), None, self._submit)
         self._submit([order])
         return await order.answer
 
-    def _order(self, step: Step) -> _Order:
-        script = self._scripts[step.script]
-        fields: dict[str, Value] = {"retention": self._retention, **step.fields}
+    def _order(self, script: str, fields: Mapping[str, Value]) -> _Order:
+        found = self._scripts[script]
+        rest: list[Value] = [1, self._state_key, "retention", self._retention]
+        for pair in fields.items():
+            rest += pair
         if self._clock:
-            fields["now"] = self._clock()
-        rest = (1, self.keys("state"), *(part for pair in fields.items() for part in pair))
-        return _Order(("EVALSHA", script.sha, *rest), ("EVAL", script.text, *rest))
+            rest += ("now", self._clock())
+        return _Order(packed(("EVALSHA", found.sha, *rest)), ("EVAL", found.text, *rest), self._submit)
 
-    def _submit(self, orders: list[_Order]) -> None:
-        self._waiting.extend(orders)
-        if not self._busy:
-            self._busy = True
-            self._tasks.create_task(self._drain())
-
-    async def _drain(self) -> None:
-        try:
-            while self._waiting:
-                batch, self._waiting = self._waiting[:_BATCH], self._waiting[_BATCH:]
-                await self._deliver(batch)
-        finally:
-            self._busy = False
-            for order in self._waiting:
-                order.answer.cancel()
-
-    async def _deliver(self, batch: list[_Order]) -> None:
-        try:
-            answers = await self._send([order.command for order in batch])
-            forgotten = [i for i, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
-            if forgotten:
-                again = await self._send([batch[i].whole for i in forgotten])
-                for i, answer in zip(forgotten, again, strict=True):
-                    answers[i] = answer
-        except BaseException as error:
-            for order in batch:
-                _fail(order, _translated(error))
-            # Anything else was told to whoever asked; this task goes on for the others.
-            if not isinstance(error, Exception):
-                raise
+    def _submit(self, orders: Sequence[_Order]) -> None:
+        if self._closed:
+            for order in orders:
+                order.failed(StoreUnavailable("the store is closed"))
             return
-        for order, answer in zip(batch, answers, strict=True):
-            if isinstance(answer, Exception):
-                _fail(order, _translated(answer))
-            elif not order.answer.done():
-                order.answer.set_result(answer)
+        self._waiting.extend(orders)
+        if not self._attended:
+            self._attended = True
+            asyncio.get_running_loop().call_soon(self._flush)
 
-    async def _send(self, commands: list[tuple[Value, ...]]) -> list[Any]:
-        async with self._client.pipeline(transaction=False) as pipe:
-            for command in commands:
-                pipe.execute_command(*command)
-            answers: list[Any] = await pipe.execute(raise_on_error=False)
-            return answers
+    def _flush(self) -> None:
+        """Send what waits, or have somebody connect first."""
+        self._attended = False
+        if not self._waiting or self._closed:
+            return
+        if self._pipe and self._pipe.usable:
+            orders, self._waiting = self._waiting, []
+            self._pipe.send(orders)
+        else:
+            self._attended = True
+            self._connecting = self._tasks.create_task(self._connect())
 
+    async def _connect(self) -> None:
+        error: BaseException = NoConnection("closed")
+        for pause in (*_PAUSES, 0.0):
+            try:
+                pipe = await open_pipe(self._client, seconds=self._seconds, lost=self._again)
+            except _LOST as refused:
+                error = refused
+                # Spread, so that not all gateways come back in the same moment.
+                await asyncio.sleep(pause * (0.5 + random.random()))  # noqa: S311 - no secret
+            except RedisError as refused:
+                error = refused
+                break
+            else:
+                self._pipe = pipe
+                # The library may have lost a cancellation while it connected.
+                if self._closed:
+                    pipe.close()
+                self._flush()
+                return
+        self._attended = False
+        orders, self._waiting = self._waiting, []
+        for order in orders:
+            order.failed(_translated(error))
 
-def _fail(order: _Order, error: BaseException) -> None:
-    if order.answer.done():
-        return
-    if isinstance(error, asyncio.CancelledError):
-        order.answer.cancel()
-    else:
-        order.answer.set_exception(error)
+    def _again(self, orders: Sequence[Any]) -> None:
+        """Take back what a lost connection did not answer, ahead of what came later."""
+        kept: list[_Order] = []
+        for order in orders:
+            order.tries += 1
+            if self._closed:
+                order.answer.cancel()
+            elif order.tries > len(_PAUSES):
+                order.failed(_translated(NoAnswer("no answer")))
+            else:
+                kept.append(order)
+        self._waiting[:0] = kept
+        if not self._attended and not self._closed:
+            self._attended = True
+            asyncio.get_running_loop().call_soon(self._flush)
 
 
 def _translated(error: BaseException) -> BaseException:
     told = isinstance(error, ResponseError) and _UNAVAILABLE_CODES.search(str(error))
-    if told or isinstance(error, _UNAVAILABLE):
+    if told or isinstance(error, _LOST):
         translated = StoreUnavailable(f"Redis does not serve: {error}")
         translated.__cause__ = error
         return translated

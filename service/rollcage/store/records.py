@@ -8,6 +8,7 @@ import json
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 from rollcage.core.ids import (
@@ -46,7 +47,13 @@ class Sandbox:
     @classmethod
     def from_card(cls, text: bytes) -> "Sandbox":
         """Read a card."""
-        return cls(**json.loads(text))
+        return _read_card(text)
+
+
+# A rollout's card comes with every one of its calls.
+@lru_cache(maxsize=4096)
+def _read_card(text: bytes) -> Sandbox:
+    return Sandbox(**json.loads(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,14 @@ Nothing is decided here; the parts are put together.
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
 from rollcage.store.calls import Calls
 from rollcage.store.claims import Claims
+from rollcage.store.environments import Environments, LeadersEnvironments
 from rollcage.store.link import Clock, Link, connect
 from rollcage.store.pools import LeadersPools, Pools
 from rollcage.store.recovery import Recovery, Standpoint, guard, standpoint
@@ -28,6 +29,7 @@ class Leader:
 
     epoch: int
     pools: LeadersPools
+    environments: LeadersEnvironments
     recovery: Recovery
 
 
@@ -40,12 +42,18 @@ class Store:
     rollouts: Rollouts
     reservations: Reservations
     pools: Pools
+    environments: Environments
     _link: Link
     _client: Redis
 
     def as_leader(self, epoch: int) -> Leader:
         """Act as the leader of *epoch*, a number that rises with every election."""
-        return Leader(epoch, LeadersPools(self._link, epoch=epoch), Recovery(self._link, epoch=epoch))
+        return Leader(
+            epoch,
+            LeadersPools(self._link, epoch=epoch),
+            LeadersEnvironments(self._link, epoch=epoch),
+            Recovery(self._link, epoch=epoch),
+        )
 
     async def standpoint(self) -> Standpoint:
         """Say whether new claims are served, and since which loss of memory."""
@@ -69,8 +77,8 @@ async def open_store(settings: Settings, *, clock: Clock | None = None) -> Async
     """
     client = connect(settings)
     try:
-        async with _plain_errors(), asyncio.TaskGroup() as tasks:
-            link = Link(client, settings=settings, tasks=tasks, clock=clock)
+        async with plain_errors(), asyncio.TaskGroup() as tasks, AsyncExitStack() as resources:
+            link = resources.enter_context(closing(Link(client, settings=settings, tasks=tasks, clock=clock)))
             await guard(link)
             await link.teach()
             wakes, subscribed = Wakes(), asyncio.Event()
@@ -84,6 +92,7 @@ async def open_store(settings: Settings, *, clock: Clock | None = None) -> Async
                     rollouts=Rollouts(link),
                     reservations=Reservations(link),
                     pools=Pools(link),
+                    environments=Environments(link, client),
                     _link=link,
                     _client=client,
                 )
@@ -94,7 +103,8 @@ async def open_store(settings: Settings, *, clock: Clock | None = None) -> Async
 
 
 @asynccontextmanager
-async def _plain_errors() -> AsyncIterator[None]:
+async def plain_errors() -> AsyncIterator[None]:
+    """Let an error out of a task group as it is."""
     # A task group wraps what is raised inside it; whoever opens the store should see its own error.
     try:
         yield

@@ -5,7 +5,7 @@
 
 local r, call_id = key('rollout', arg.rollout), arg.call
 local f = call('HMGET', r, 'state', 'sandbox', 'card', 'verdict', 'cause', 'environment', 'run', 'calls', 'bytes',
-  'begun_at', 'boot')
+  'begun_at', 'boot', 'delivered', 'kept_at')
 local since, boot = text(f[10]), text(f[11])
 
 local mark = call('HGET', key('marks', arg.rollout), call_id)
@@ -26,14 +26,18 @@ if number(f[8]) >= tonumber(arg.max_calls) or number(f[9]) >= tonumber(arg.max_b
   return refuse('record_full', text(f[8]), text(f[9]))
 end
 
-local n = call('HINCRBY', r, 'calls', 1)
-call('HINCRBY', r, 'delivered', 1)
-call('HINCRBY', r, 'bytes', #arg.arguments)
+local n = number(f[8]) + 1
+call('HSET', r, 'calls', n, 'delivered', number(f[12]) + 1, 'bytes', number(f[9]) + #arg.arguments)
 call('HSET', key('marks', arg.rollout), call_id, table.concat({n, arg.hash, arg.attempt, tostring(now)}, ' '))
 call('HSET', key('arguments', arg.rollout), call_id, arg.arguments)
-call('RPUSH', key('order', arg.rollout), call_id)
+local length = call('RPUSH', key('order', arg.rollout), call_id)
 call('ZADD', key('activity', f[6]), now, arg.rollout)
 if f[7] then call('HINCRBY', key('run', f[7]), 'calls', 1) end
-keep(r)
-for _, part in ipairs({'marks', 'arguments', 'order', 'results'}) do keep(key(part, arg.rollout)) end
+
+-- Prolonged now and then, not by every call: each of these costs as much as a write. New keys have no end yet.
+if length == 1 or now - number(f[13]) > tonumber(arg.retention) / 100 then
+  call('HSET', r, 'kept_at', now)
+  keep(r)
+  for _, part in ipairs({'marks', 'arguments', 'order', 'results'}) do keep(key(part, arg.rollout)) end
+end
 return {'new', tostring(n), tostring(now), f[3], '', '', '', since, boot}

@@ -1,0 +1,149 @@
+"""
+Serve Agent RFT's tool calls and grading.
+
+Plain ASGI: every call of every rollout comes this way, and a framework's
+routing and validation would take longer than all that is done here.
+"""
+
+import secrets
+from http import HTTPStatus
+
+import structlog
+
+from rollcage.core.environment import Environment
+from rollcage.core.errors import RollcageError
+from rollcage.core.ids import BadId, RolloutId, environment_name
+from rollcage.gateway.auth import admitted
+from rollcage.gateway.definitions import tool_names
+from rollcage.gateway.dialects.agent_rft.answering import output_body, refusal_of, text_of
+from rollcage.gateway.dialects.agent_rft.reading import Address, Task, ToolCall, only_tool, read_address, read_call
+from rollcage.gateway.errors import BodyTooLarge, EnvironmentUnknown, NoSuchRoute, NotImplementedYet, WrongMethod
+from rollcage.gateway.exchange import Gone, Receive, Scope, Send, header, read_body, send_json, send_problem
+from rollcage.gateway.ports import Parts
+from rollcage.gateway.problems import INTERNAL, Problem
+from rollcage.gateway.tenants import Tenant
+from rollcage.rollouts.actions import Action
+from rollcage.telemetry.labels import DialectLabel, LimitLabel, status_label
+from rollcage.telemetry.logs import about
+
+# Probes are nobody's training, so they count into no run's health but their own.
+PROBES = "probes"
+
+_log = structlog.get_logger()
+
+
+class AgentRft:
+    """The routes below ``/agent-rft/``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, whatever happens."""
+        try:
+            answer = await self._served(scope, receive)
+        except Gone:
+            return
+        except Exception as error:  # noqa: BLE001 - the last resort: an answer that the platform understands
+            answer = _told(error)
+        close = self._parts.admission.draining
+        if isinstance(answer, Problem):
+            self._count(answer.status)
+            if answer.code == BodyTooLarge.code:
+                self._parts.metrics.requests_refused.at(LimitLabel.BODY).inc()
+            await send_problem(send, answer, close=close)
+        else:
+            self._count(HTTPStatus.OK)
+            await send_json(send, answer, close=close)
+
+    async def _served(self, scope: Scope, receive: Receive) -> bytes | Problem:
+        parts = self._parts
+        address = read_address(scope["path"])
+        if address is None:
+            raise NoSuchRoute("the path is /agent-rft[/tokens/T][/runs/R][/environments/E]/tools[/NAME] or …/grade")
+        tenant = admitted(
+            parts.tenants, parts.metrics, authorization=header(scope, b"authorization"), in_path=address.token
+        )
+        if scope["method"] != "POST":
+            raise WrongMethod("tool calls and grading are POSTed")
+        parts.admission.enter(tenant)
+        try:
+            body = await read_body(scope, receive, limit=parts.limits.rft_body_bytes)
+            if address.task is Task.GRADE:
+                raise NotImplementedYet
+            return await self._called(body, address, tenant)
+        finally:
+            parts.admission.leave(tenant)
+
+    async def _called(self, body: bytes, address: Address, tenant: Tenant) -> bytes | Problem:
+        call = read_call(body, address, fresh=_fresh)
+        environment = self._environment(call.environment)
+        if call.tool is None:
+            call = only_tool(call, tool_names(environment))
+        probe = call.rollout is None
+        rollout = RolloutId(tenant.name, call.rollout or f"probe-{_fresh()}")
+        run = PROBES if probe else address.run
+        with about(rollout=rollout.name, call=call.call_id, run=run):
+            try:
+                output = await self._output(call, rollout, run, environment)
+            except Exception as error:  # noqa: BLE001 - told here, where the log knows what it is about
+                return _told(error)
+            finally:
+                if probe:
+                    await self._thrown_away(rollout, environment)
+        return output_body(call_id=call.echo, own_id=call.id, output=output)
+
+    async def _output(self, call: ToolCall, rollout: RolloutId, run: str, environment: Environment) -> str:
+        action = Action(
+            rollout=rollout,
+            run=run,
+            environment=environment,
+            call_id=call.call_id,
+            tool=call.tool or "",
+            arguments=call.arguments,
+            within=self._parts.limits.rft_seconds,
+            max_waiting=self._parts.limits.waiting_rollouts,
+        )
+        try:
+            return (await self._parts.use_cases.act(action)).output
+        except RollcageError as error:
+            text = text_of(error)
+            if text is None:
+                raise
+            return text
+
+    async def _thrown_away(self, rollout: RolloutId, environment: Environment) -> None:
+        try:
+            await self._parts.use_cases.finish(rollout, run=PROBES, environment=environment.name)
+        except RollcageError as error:
+            # Its sandbox is reaped after the idle time instead; the person has the answer.
+            _log.warning("probe_not_finished", code=error.code)
+
+    def _environment(self, name: str | None) -> Environment:
+        found = self._parts.environments.get(name) if name else None
+        if found is None:
+            raise EnvironmentUnknown(environment=_shown(name))
+        return found
+
+    def _count(self, status: int) -> None:
+        self._parts.metrics.requests.at(DialectLabel.AGENT_RFT, status_label(status)).inc()
+
+
+def _told(error: Exception) -> Problem:
+    problem = refusal_of(error)
+    if problem.code == INTERNAL:
+        _log.error("call_broke", exc_info=error)
+    else:
+        _log.info("call_refused", code=problem.code, status=int(problem.status), reason=str(error))
+    return problem
+
+
+def _fresh() -> str:
+    return secrets.token_hex(16)
+
+
+def _shown(name: str | None) -> str:
+    try:
+        return environment_name(name or "")
+    except BadId:
+        return ""

@@ -1,0 +1,82 @@
+"""
+Runs: their figures, their health, their reservations.
+"""
+
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from rollcage.core.ids import tenant_key
+from rollcage.gateway.dialects.native.access import GivenParts, GivenRun, GivenTenant, Limit, known_environment
+from rollcage.gateway.dialects.native.shapes import (
+    HealthShape,
+    ReservationRequest,
+    ReservationShape,
+    RunList,
+    RunShape,
+)
+
+router = APIRouter(prefix="/runs", tags=["runs"])
+
+
+@router.get("", summary="The latest runs")
+async def listed(parts: GivenParts, tenant: GivenTenant, limit: Limit = 100) -> RunList:
+    """Return the tenant's latest runs with their figures."""
+    found = await parts.records.runs(tenant_key(tenant.name), limit=limit)
+    return RunList(
+        runs=tuple(
+            RunShape(
+                run=run.id.name,
+                rollouts=run.rollouts,
+                active=run.active,
+                ended=run.ended,
+                calls=run.calls,
+                verdicts=dict(run.verdicts),
+                causes=dict(run.causes),
+                outcomes=dict(run.outcomes),
+                last_at=run.last_at,
+            )
+            for run in found
+        )
+    )
+
+
+@router.get("/{run}/health", summary="Whether a step is safe to train on")
+async def health(run: GivenRun, parts: GivenParts) -> HealthShape:
+    """Say whether to proceed, hold or skip, with the figures behind it."""
+    found = await parts.use_cases.health(run)
+    figures = found.figures
+    return HealthShape(
+        run=run.name,
+        advice=found.advice,
+        reasons=found.reasons,
+        rollouts=figures.rollouts,
+        active=figures.active,
+        ended=figures.ended,
+        calls=figures.calls,
+        masked=figures.masked,
+        masked_share=figures.masked_share,
+        causes=dict(figures.causes),
+    )
+
+
+@router.put("/{run}/reservations/{environment}", summary="Reserve sandboxes ahead of a step")
+async def reserve(
+    run: GivenRun,
+    environment: Annotated[str, Path(max_length=253)],
+    wish: ReservationRequest,
+    parts: GivenParts,
+    tenant: GivenTenant,
+) -> ReservationShape:
+    """Set sandboxes aside for the run; another id replaces what is left of an earlier reservation."""
+    known = known_environment(parts, environment)
+    reservation = await parts.use_cases.reserve(
+        run,
+        environment=known.name,
+        reservation=wish.id,
+        count=wish.count,
+        ttl=timedelta(seconds=wish.ttl_seconds),
+        quota=tenant.quotas.reserved_sandboxes,
+    )
+    return ReservationShape.model_validate(reservation)

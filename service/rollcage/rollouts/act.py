@@ -1,0 +1,215 @@
+"""
+Act: run one call of a rollout in its sandbox, at most once, and answer with what came of it.
+
+Find its place, send it, judge what came of it, record the result, answer. What
+a happening means is decided in ``core.verdicts``; this is the order of things.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+
+from rollcage.core.errors import (
+    CallConflict,
+    CallUnknown,
+    RecordFull,
+    RollcageError,
+    RolloutEnded,
+    StoreRecovering,
+    StoreUnavailable,
+)
+from rollcage.core.verdict_facts import Came
+from rollcage.core.verdict_words import Cause, Judgement, Ruling, Word
+from rollcage.core.verdicts import judge
+from rollcage.rollouts import texts
+from rollcage.rollouts.actions import Action, Answer, Outcome, prepare, recorded, told
+from rollcage.rollouts.backlog import Backlog, Unrecorded
+from rollcage.rollouts.beginning import Beginning, Place
+from rollcage.rollouts.closing import Closing, as_cause
+from rollcage.rollouts.errors import Masked, NoSandbox, StillRunning
+from rollcage.rollouts.isolation import Isolation
+from rollcage.rollouts.job import Job
+from rollcage.rollouts.patience import Patience
+from rollcage.rollouts.reading import answer_to, facts_of, known, over_budget
+from rollcage.rollouts.routes import Route, Routes
+from rollcage.rollouts.sending import Sending
+from rollcage.rollouts.toolservers import Heard
+from rollcage.rollouts.witness import Witness
+from rollcage.store.calls import CallState
+from rollcage.store.store import Store
+
+_RETRY_AFTER: Final = 1.0
+
+# Nothing ran, so the mark can be taken back.
+_NOTHING_RAN: Final = frozenset(
+    {Came.NOT_SENT, Came.MISROUTED, Came.KEY_REFUSED, Came.NOT_READY, Came.STOPPING, Came.RESTARTED, Came.CONFLICT}
+)
+
+
+class Acting:
+    """The calls of all rollouts."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        routes: Routes,
+        beginning: Beginning,
+        sending: Sending,
+        closing: Closing,
+        backlog: Backlog,
+        spawn: Callable[[Coroutine[Any, Any, None]], None],
+        witness: Witness,
+        patience: Patience,
+    ) -> None:
+        self._store = store
+        self._routes = routes
+        self._beginning = beginning
+        self._sending = sending
+        self._closing = closing
+        self._backlog = backlog
+        self._spawn = spawn
+        self._witness = witness
+        self._patience = patience
+        self._isolation = Isolation()
+
+    async def act(self, action: Action) -> Answer:
+        """
+        Run a call and answer with what the model sees.
+
+        Raises only what ``errors`` and ``core`` name. A caller that goes away
+        leaves a call that runs on, and whose result is recorded all the same.
+        """
+        job = Job(prepare(action), self._patience)
+        answer = await self._answered(job)
+        self._witness.call_answered(
+            environment=action.environment.name,
+            tool=action.tool,
+            outcome=answer.outcome,
+            seconds=job.lasted,
+            replayed=answer.replayed,
+            output_bytes=len(answer.output),
+            truncated=answer.truncated,
+        )
+        return answer
+
+    async def _answered(self, job: Job) -> Answer:
+        try:
+            while True:
+                place = await self._beginning.begin(job)
+                answer = known(place.begun) or await self._tried(job, place)
+                if answer:
+                    return answer
+        except RolloutEnded as over:
+            return await self._closing.late(job, over.verdict, over.cause)
+        except RecordFull:
+            return told(job.action, texts.RECORD_FULL, Outcome.REFUSED)
+
+    async def _tried(self, job: Job, place: Place) -> Answer | None:
+        """Send the call, or follow one that somebody sent; None if it is to be tried again."""
+        route, begun = place.route, place.begun
+        if begun and begun.state is CallState.RUNNING:
+            heard = await self._sending.follow(job, route)
+        elif begun and (text := over_budget(job.action, begun)):
+            return await self._recorded(job, route, told(job.action, text, Outcome.REFUSED))
+        else:
+            heard = await self._sent(job, route)
+        judgement = judge(facts_of(job, route, heard, alone=self._isolation.suspected))
+        match judgement.ruling:
+            case Ruling.RESULT:
+                return await self._recorded(job, route, answer_to(job, heard))
+            case Ruling.AGAIN:
+                await self._again(job, route, heard)
+                return None
+            case Ruling.MASKED:
+                return await self._masked(job, route, heard, judgement)
+            case _:
+                raise await self._refusal(job, route, heard)
+
+    async def _sent(self, job: Job, route: Route) -> Heard:
+        try:
+            heard = await self._sending.send(job, route)
+        except asyncio.CancelledError:
+            if job.sendings:
+                self._spawn(self._afterwards(job, route))
+            raise
+        if heard.came is Came.NOT_SENT:
+            self._isolation.unreached(route.sandbox.name)
+        else:
+            self._isolation.reached()
+        if heard.came not in _NOTHING_RAN:
+            route.delivered = True
+        if heard.came is Came.MISROUTED:
+            self._witness.misroute_refused(environment=job.action.environment.name)
+        return heard
+
+    async def _afterwards(self, job: Job, route: Route) -> None:
+        """Record what came of a call whose caller went away."""
+        longest = timedelta(seconds=job.action.environment.spec.limits.max_timeout_seconds) + self._patience.word
+        left = Job(replace(job.prepared, action=replace(job.action, within=longest)), self._patience)
+        left.marked, left.bypassed = job.marked, job.bypassed
+        with contextlib.suppress(RollcageError):
+            heard = await self._sending.follow(left, route)
+            if heard.came is Came.RESULT:
+                await self._recorded(left, route, answer_to(left, heard))
+
+    async def _recorded(self, job: Job, route: Route, answer: Answer) -> Answer:
+        """Record what the model will see, then let it go."""
+        late = Unrecorded(job.prepared.key, job.action.environment.name, job.call, answer, route.boot)
+        if job.bypassed:
+            self._backlog.add(late)
+            return answer
+        try:
+            async with asyncio.timeout(self._patience.store.total_seconds()):
+                finished = await self._store.calls.finish(
+                    job.prepared.key, job.call.id, result=answer.result, outcome=answer.outcome, boot=route.boot
+                )
+        except (StoreUnavailable, StoreRecovering, CallUnknown, TimeoutError):
+            # Redis went away, or lost its memory, while the call ran.
+            self._beginning.store_is_away()
+            self._backlog.add(late)
+            return answer
+        if finished.verdict == Word.MASKED:
+            raise Masked(cause=as_cause(finished.cause))
+        return answer if finished.first else recorded(finished.result, replayed=True)
+
+    async def _again(self, job: Job, route: Route, heard: Heard) -> None:
+        if heard.came is Came.BUSY and not job.bypassed:
+            with self._store.calls.unsent_if_cancelled(job.prepared.key, job.call):
+                await job.rest()
+            return
+        if heard.came in _NOTHING_RAN:
+            await self._retract(job)
+            if not (route.delivered or job.delivered):
+                job.instead_of = route.sandbox.name
+                job.placements += 1
+                self._routes.forget(route)
+                self._witness.rollout_moved(environment=job.action.environment.name)
+                return
+        if heard.came is Came.MISROUTED:
+            self._routes.forget(route)
+        await job.rest()
+
+    async def _masked(self, job: Job, route: Route, heard: Heard, judgement: Judgement) -> Answer:
+        if heard.came is Came.RESULT:
+            # It has a result, which nobody may see; the record keeps it as evidence.
+            await self._recorded(job, route, answer_to(job, heard))
+        self._routes.forget(route)
+        return await self._closing.mask(job, route, heard, judgement.cause or Cause.UNKNOWN)
+
+    async def _refusal(self, job: Job, route: Route, heard: Heard) -> RollcageError:
+        if heard.came is Came.RUNNING:
+            return StillRunning(call=job.call.id, retry_after=_RETRY_AFTER)
+        await self._retract(job)
+        if heard.came is Came.CONFLICT:
+            return CallConflict(rollout=job.prepared.key, call=job.call.id)
+        self._routes.forget(route)
+        return NoSandbox(environment=job.action.environment.name, retry_after=_RETRY_AFTER)
+
+    async def _retract(self, job: Job) -> None:
+        if job.marked:
+            await self._store.calls.retract(job.prepared.key, job.call.id, attempt=job.call.attempt)
+            job.marked = False

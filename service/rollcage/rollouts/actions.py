@@ -1,0 +1,130 @@
+"""
+What is asked of a rollout, and what it answers.
+
+Values only. An answer is made of the very bytes that the record keeps, so that
+a repeat is the same to the byte.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, Final
+from uuid import uuid4
+
+import orjson
+
+from rollcage.core.environment import Environment
+from rollcage.core.ids import RolloutId, RolloutKey, trainers_id
+from rollcage.rollouts.arguments import canonical, fingerprint, whole
+from rollcage.store.calls import Call
+
+# As many rollouts may wait for a sandbox of one environment unless the caller says otherwise.
+MAX_WAITING: Final = 1000
+
+# Said in a refusal's data, for programs and for a repeat.
+_ENDED: Final = "sandbox_ended"
+
+
+class Outcome(StrEnum):
+    """The class under which an answered call is counted; each of them is the model's own doing."""
+
+    OK = "ok"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    MALFORMED = "malformed"
+    REFUSED = "refused"  # a budget is spent, too many calls at once, or the sandbox is gone by its own doing
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One tool call of a rollout, and how long all of it may take."""
+
+    rollout: RolloutId
+    run: str
+    environment: Environment
+    call_id: str
+    tool: str
+    # A str is JSON text as the trainer sent it, anything else a JSON value.
+    arguments: Any
+    within: timedelta
+    max_waiting: int = MAX_WAITING
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model is told, and the record behind it."""
+
+    output: str
+    outcome: Outcome
+    # The whole result as it is recorded, JSON.
+    result: bytes
+    replayed: bool = False
+    # The sandbox is gone by the model's own doing.
+    ended: bool = False
+    # The output was cut; the facts tell how much of how much is missing.
+    truncated: bool = False
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What a program may want besides the text."""
+        return dict(orjson.loads(self.result).get("data") or {})
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the sandbox measured; empty if nothing ran."""
+        return dict(orjson.loads(self.result).get("facts") or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An action, ready to be recorded and sent."""
+
+    action: Action
+    key: RolloutKey
+    call: Call
+
+
+def prepare(action: Action) -> Prepared:
+    """Check the ids, spell the arguments; raises BadId or TooLarge."""
+    trainers_id("call", action.call_id)
+    tool, spelled = whole(action.tool), canonical(action.arguments)
+    # Put together by hand: the arguments are spelled already, and every byte is encoded once.
+    body = b'{"call_id":%b,"tool":%b,"arguments":%b}' % (
+        orjson.dumps(action.call_id),
+        orjson.dumps(tool),
+        spelled,
+    )
+    call = Call(id=action.call_id, hash=fingerprint(tool, spelled), attempt=uuid4().hex, arguments=body)
+    return Prepared(action, action.rollout.key, call)
+
+
+def told(action: Action, output: str, outcome: Outcome, *, ended: bool = False) -> Answer:
+    """Answer in the service's own words, in the same shape as a sandbox's result."""
+    result = {
+        "call_id": action.call_id,
+        "tool": whole(action.tool),
+        "class": outcome,
+        "output": output,
+        "data": {_ENDED: True} if ended else {},
+        "facts": {},
+    }
+    return Answer(output, outcome, orjson.dumps(result), ended=ended)
+
+
+def recorded(result: bytes, *, replayed: bool) -> Answer:
+    """Read an answer from what the record keeps."""
+    fields = orjson.loads(result)
+    return answered(result, fields, replayed=replayed)
+
+
+def answered(result: bytes, fields: Mapping[str, Any], *, replayed: bool) -> Answer:
+    """Make an answer of a result that was read already."""
+    return Answer(
+        fields["output"],
+        Outcome(fields["class"]),
+        result,
+        replayed=replayed,
+        ended=fields["class"] == Outcome.REFUSED and _ENDED in fields["data"],
+        truncated=bool(fields["facts"].get("truncated")),
+    )

@@ -1,0 +1,113 @@
+"""
+Find a call its sandbox and mark it there, before anything is sent.
+
+One round trip to Redis: with a route in memory the mark alone, without one the
+claim and the mark together. While Redis is away, rollouts that run go on from
+the routes in memory.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from rollcage.core.errors import MayHaveRun, RolloutMoved, RolloutUnknown, StoreRecovering, StoreUnavailable
+from rollcage.rollouts.backlog import Backlog, Unsent
+from rollcage.rollouts.job import Job
+from rollcage.rollouts.routes import Route, Routes
+from rollcage.rollouts.witness import Witness
+from rollcage.store.calls import Begun, CallState
+from rollcage.store.claims import Claim
+from rollcage.store.store import Store
+
+# After Redis did not answer, calls of running rollouts do not wait for it for so many seconds.
+_BREATHER: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a call goes, and what the record says of it; None if Redis is away."""
+
+    route: Route
+    begun: Begun | None
+
+
+class Beginning:
+    """The way from a call to its sandbox."""
+
+    def __init__(self, *, store: Store, routes: Routes, backlog: Backlog, witness: Witness) -> None:
+        self._store = store
+        self._routes = routes
+        self._backlog = backlog
+        self._witness = witness
+        self._away_until = 0.0
+
+    async def begin(self, job: Job) -> Place:
+        """Return the call's place; whatever the store refuses with is raised."""
+        route = self._routes.get(job.prepared.key)
+        # Only where this gateway knows the boot: a sandbox of that boot runs no call twice.
+        may_bypass = route is not None and bool(route.boot) and self._backlog.has_room
+        if route and may_bypass and self._store_is_away:
+            return self._bypass(job, route)
+        try:
+            # Who gives up waiting takes its mark back; the sandbox's journal guards the call instead.
+            async with asyncio.timeout(job.patience.store.total_seconds() if may_bypass else None):
+                begun = await self._begun(job, route)
+        except (StoreUnavailable, StoreRecovering, TimeoutError) as away:
+            self.store_is_away()
+            if route and may_bypass and self._routes.get(job.prepared.key) is route:
+                return self._bypass(job, route)
+            if isinstance(away, StoreRecovering):
+                raise
+            # It may have been marked all the same.
+            self._backlog.add(Unsent(job.prepared.key, job.action.environment.name, job.call))
+            raise StoreUnavailable("Redis does not answer") from away
+        return self._place(job, begun)
+
+    def store_is_away(self) -> None:
+        """Note that Redis did not answer."""
+        self._away_until = asyncio.get_running_loop().time() + _BREATHER
+
+    @property
+    def _store_is_away(self) -> bool:
+        # What waits to be recorded is tried all the time: while it waits, nobody else need try.
+        return bool(self._backlog) or asyncio.get_running_loop().time() < self._away_until
+
+    async def _begun(self, job: Job, route: Route | None) -> Begun:
+        if route and not job.instead_of:
+            try:
+                return await self._store.calls.begin(job.prepared.key, job.call, sandbox=route.sandbox.name)
+            except (RolloutMoved, RolloutUnknown):
+                self._routes.forget(route)
+        return await self._claimed(job)
+
+    async def _claimed(self, job: Job) -> Begun:
+        while True:
+            claim = Claim(
+                job.subject,
+                wait=timedelta(seconds=max(job.left, 0.0)),
+                max_waiting=job.action.max_waiting,
+                instead_of=job.instead_of,
+            )
+            job.instead_of = None
+            try:
+                begun = await self._store.claims.start(claim, job.call)
+            except MayHaveRun:
+                # Another call of this rollout may have reached the sandbox: it cannot be exchanged any more.
+                job.delivered = True
+                continue
+            if begun.state is CallState.NEW and begun.number == 1:
+                self._witness.sandbox_claimed(environment=job.action.environment.name, seconds=job.lasted)
+            return begun
+
+    def _place(self, job: Job, begun: Begun) -> Place:
+        job.marked, job.bypassed = begun.state is CallState.NEW, False
+        if begun.sandbox is None:
+            # Only a rollout that is over has calls and no sandbox; the record tells the rest.
+            raise RolloutMoved(thought="", sandbox="")
+        return Place(self._routes.found(job.prepared.key, begun.sandbox, begun.boot), begun)
+
+    def _bypass(self, job: Job, route: Route) -> Place:
+        job.marked, job.bypassed = False, True
+        self._witness.store_bypassed(environment=job.action.environment.name)
+        return Place(route, None)

@@ -1,0 +1,130 @@
+"""
+HTTP/1.1 to sandboxes over kept connections, telling exactly how far a request got.
+
+``Unsent``: not a byte of it has left. ``Cut``: it may have been delivered.
+Anything else is an answer. No request is repeated here. General HTTP clients
+blur the first two, and take half as much processor time again or more.
+"""
+
+import asyncio
+from collections import OrderedDict
+from datetime import timedelta
+from typing import Any, Final
+
+from rollcage.rollouts.connection import Connection, Cut, Reply, Unsent
+
+# Sandboxes close idle connections after five minutes; one that was idle for long may be about to close.
+_IDLE_SECONDS: Final = 60.0
+
+# Connections kept open to all sandboxes together, the longest idle giving way.
+_MOST_IDLE: Final = 4096
+
+
+class Line:
+    """Connections to sandboxes, kept for the next request."""
+
+    def __init__(self, *, connect: timedelta) -> None:
+        self._connect = connect.total_seconds()
+        self._idle: OrderedDict[Connection, None] = OrderedDict()
+        self._by_address: dict[str, list[Connection]] = {}
+        self._closed = False
+
+    async def reach(self, address: str) -> Connection:
+        """Return a connection to send one request on, or raise Unsent."""
+        return self._reuse(address) or await self._open(address)
+
+    async def exchange(self, connection: Connection, request: bytes, *, seconds: float) -> Reply:
+        """
+        Send a request and return the answer, or raise Cut.
+
+        It is written before anything is awaited: whoever was cancelled earlier has sent nothing.
+        """
+        if not connection.usable:
+            raise Unsent("the connection has ended meanwhile")
+        answer = connection.send(request)
+        try:
+            async with asyncio.timeout(seconds):
+                reply = await answer
+        except TimeoutError as error:
+            connection.close()
+            raise Cut(f"no answer in {seconds:g} s") from error
+        except BaseException:
+            connection.close()
+            raise
+        self.keep(connection)
+        return reply
+
+    async def close(self) -> None:
+        """Close all connections that are not in use; those in use are closed after it."""
+        self._closed = True
+        for connection in self._idle:
+            connection.close()
+        self._idle.clear()
+        self._by_address.clear()
+        # Sockets are closed by the loop, at its next turn.
+        await asyncio.sleep(0)
+
+    def _reuse(self, address: str) -> Connection | None:
+        kept = self._by_address.get(address)
+        oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
+        while kept:
+            connection = kept[-1]
+            self._drop(connection)
+            if connection.usable and connection.idle_since >= oldest:
+                return connection
+            connection.close()
+        return None
+
+    def keep(self, connection: Connection) -> None:
+        """Keep a connection for the next request."""
+        address = connection.address
+        if self._closed or not connection.usable:
+            connection.close()
+            return
+        connection.idle_since = asyncio.get_running_loop().time()
+        self._idle[connection] = None
+        self._by_address.setdefault(address, []).append(connection)
+        if len(self._idle) > _MOST_IDLE:
+            oldest = next(iter(self._idle))
+            self._drop(oldest)
+            oldest.close()
+
+    def _drop(self, connection: Connection) -> None:
+        del self._idle[connection]
+        kept = self._by_address[connection.address]
+        kept.remove(connection)
+        if not kept:
+            del self._by_address[connection.address]
+
+    async def _open(self, address: str) -> Connection:
+        loop = asyncio.get_running_loop()
+
+        def made() -> Connection:
+            return Connection(address)
+
+        try:
+            async with asyncio.timeout(self._connect):
+                if address.startswith("unix:"):
+                    _, connection = await loop.create_unix_connection(made, _socket_path(address))
+                else:
+                    host, port = _host_and_port(address)
+                    _, connection = await loop.create_connection(made, host, port)
+        except (OSError, TimeoutError) as error:
+            raise Unsent(f"no connection to {address}: {error}") from error
+        return connection
+
+
+def _socket_path(address: str) -> str:
+    path = address.removeprefix("unix:")
+    # As /proc/net/unix and others write it: @ stands for the zero byte of a name without a file.
+    return f"\0{path[1:]}" if path.startswith("@") else path
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    host, _, port = address.removeprefix("http://").rstrip("/").rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def header(name: str, value: Any) -> bytes:
+    """Return one line of a request's head."""
+    return f"{name}: {value}\r\n".encode("latin-1")
