@@ -142,7 +142,6 @@ async def _pool(api: Api, kubeconfig: Path, pods: int) -> tuple[list[float], lis
                         "created": len(seen),
                         "deleted_as_stuck": sum(one["why"] == "stuck" for one in run.events("sandbox_removed")),
                     }
-                    await _quiet()
                     say(f"pool: {pods} first calls at once")
                     signer = Keyring.read(Path(directory) / "keyring.json").signer
                     async with open_use_cases(store, signer) as use_cases:

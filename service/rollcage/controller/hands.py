@@ -106,30 +106,49 @@ class Hands:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._deposed.cancel()
 
+    def do(self, work: Coroutine[Any, Any, None], after: Callable[[], None] = lambda: None) -> None:
+        """Do something beside everything else; what goes wrong is logged, and left to the next look."""
+
+        async def guarded() -> None:
+            try:
+                await work
+            except NotLeader as error:
+                if not self._deposed.done():
+                    self._deposed.set_exception(error)
+            except RollcageError as error:
+                log.warning("hand_failed", code=error.code, error=str(error))
+            finally:
+                after()
+                self._woken()
+
+        task = asyncio.create_task(guarded())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
     def create(self, environment: Environment, template: str, *, name: str | None = None) -> None:
         """Ask for a sandbox; with *name*, for one that was asked for before."""
         name = name or f"{environment.name[:40].rstrip('.-')}-{uuid.uuid4().hex[:12]}"
         self._view.ask(name, environment.name, template, time.monotonic())
         self.bucket.take(1)
-        self._do(self._create(name, environment))
+        self.do(self._create(name, environment))
 
     def greet(self, name: str) -> None:
         """Offer a sandbox as soon as its toolserver is ready."""
         if name not in self._greeting:
             self._greeting.add(name)
-            self._do(self._greet(name), lambda: self._greeting.discard(name))
+            self.do(self._greet(name), lambda: self._greeting.discard(name))
 
     def doubt(self, name: str, lost: Callable[[Sandbox], None]) -> None:
         """Find out whether a sandbox on a silent node still answers; tell if it does not."""
         if name not in self._doubted:
             self._doubted.add(name)
-            self._do(self._doubt(name, lost), lambda: self._doubted.discard(name))
+            self.do(self._doubt(name, lost), lambda: self._doubted.discard(name))
 
     def remove(self, name: str, why: str, *, dead: bool = False) -> None:
         """Take a sandbox back and delete it, unless a rollout was faster; one that is *dead* is just deleted."""
         self._view.going[name] = time.monotonic()
         self.bucket.take(1)
-        self._do(self._remove(name, why, dead=dead))
+        self.do(self._remove(name, why, dead=dead))
 
     def label(self, name: str, rollout: RolloutKey) -> bool:
         """Write on a sandbox whom it serves; return whether that was still to be done."""
@@ -137,12 +156,12 @@ class Hands:
             return False
         self._labelled.add(name)
         self.bucket.take(1)
-        self._do(self._label(name, rollout))
+        self.do(self._label(name, rollout))
         return True
 
     def report(self, environment: str, fare: Fare) -> None:
         """Tell people how an environment fares."""
-        self._do(self._recipes.report(environment, fare))
+        self.do(self._recipes.report(environment, fare))
 
     async def _create(self, name: str, environment: Environment) -> None:
         now = time.monotonic()
@@ -245,21 +264,3 @@ class Hands:
         record = await self._store.rollouts.get(rollout)
         if record and self._leading():
             await self._source.label(name, labels(record))
-
-    def _do(self, work: Coroutine[Any, Any, None], after: Callable[[], None] = lambda: None) -> None:
-        async def guarded() -> None:
-            try:
-                await work
-            except NotLeader as error:
-                if not self._deposed.done():
-                    self._deposed.set_exception(error)
-            except RollcageError as error:
-                # The next look finds what is left to do.
-                log.warning("hand_failed", code=error.code, error=str(error))
-            finally:
-                after()
-                self._woken()
-
-        task = asyncio.create_task(guarded())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

@@ -29,7 +29,7 @@ from rollcage.controller.view import View
 from rollcage.core.endings import EndCause, Ending
 from rollcage.core.errors import StoreRecovering, StoreUnavailable
 from rollcage.core.pace import Burst
-from rollcage.sandboxes.source import Phase, Synced
+from rollcage.sandboxes.source import Phase, Seen, Synced
 from rollcage.telemetry.labels import PoolLabel
 
 if TYPE_CHECKING:
@@ -83,7 +83,6 @@ class Keeper:
         self._bound: dict[str, frozenset[str]] = {}
         self._settled: set[str] = set()
         self._told: dict[str, tuple[float, Fare]] = {}
-        self._ends: set[asyncio.Task[None]] = set()
         self.view = View()
         self._deaths = Deaths(source, store, leader, metrics)
         self._recovery = Recovery(store, leader, greeter)
@@ -112,9 +111,6 @@ class Keeper:
                 tasks.create_task(self.hands.deposed())
                 tasks.create_task(self._loop())
         finally:
-            for task in self._ends:
-                task.cancel()
-            await asyncio.gather(*self._ends, return_exceptions=True)
             await self.hands.close()
 
     async def _follow_sandboxes(self) -> None:
@@ -125,21 +121,18 @@ class Keeper:
                 ended = self.view.change(change)
                 if ended:
                     self._end(ended)
-                self._greet_if_new(change.sandbox.name if hasattr(change, "sandbox") else "")
+                if isinstance(change, Seen):
+                    self._greet_if_new(change.sandbox)
                 self._woken.set()
 
-    def _greet_if_new(self, name: str) -> None:
+    def _greet_if_new(self, sandbox: Sandbox) -> None:
         """Offer what we asked for at once; what others asked for may be known to the store already."""
-        sandbox = self.view.seen.get(name)
-        ours = name in self.view.asked and name not in self.view.greeted
-        if sandbox and ours and sandbox.phase is Phase.RUNNING:
-            self.hands.greet(name)
+        ours = sandbox.name in self.view.asked and sandbox.name not in self.view.greeted
+        if ours and sandbox.phase is Phase.RUNNING:
+            self.hands.greet(sandbox.name)
 
     def _end(self, sandbox: Sandbox) -> None:
-        started = sandbox.name in self.view.greeted
-        task = asyncio.create_task(self._settle(sandbox, started=started))
-        self._ends.add(task)
-        task.add_done_callback(self._ends.discard)
+        self.hands.do(self._settle(sandbox, started=sandbox.name in self.view.greeted))
 
     def _lose(self, sandbox: Sandbox) -> None:
         """Take a sandbox for dead whose node fell silent and which does not answer itself."""
@@ -161,7 +154,6 @@ class Keeper:
                 rest = min(2 * rest, _LONGEST_REST)
         if sandbox.name in self.view.seen:
             self._settled.add(sandbox.name)
-        self._woken.set()
 
     async def _follow_recipes(self) -> None:
         async with self._recipes.observe() as sets:

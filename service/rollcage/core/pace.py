@@ -12,11 +12,14 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
-FEWEST_STARTS: Final = 4
+# Begun with few: only then is seen what a start takes that nothing disturbs. Later, so many do no harm
+# to the smallest node, and keep it busy when all that already run have made every start slower.
+FIRST_STARTS: Final = 4
+FEWEST_STARTS: Final = 8
 MOST_STARTS: Final = 256
 
 # Up to here a start that takes longer than an undisturbed one is put down to chance; beyond, to crowding.
-TOLERANCE: Final = 2.0
+TOLERANCE: Final = 3.0
 
 # One slow start must not throttle, and one fast one not unleash.
 _SMOOTHING: Final = 0.2
@@ -40,8 +43,7 @@ _LONGEST_PAUSE: Final = timedelta(minutes=1)
 class Pace:
     """How many sandboxes may be starting at once, learned from how long starts take."""
 
-    # Begun with few: only then is seen what a start takes that nothing disturbs.
-    bound: float = float(FEWEST_STARTS)
+    bound: float = float(FIRST_STARTS)
     fastest: float = math.inf
     """How long a start takes that nothing disturbs, in seconds."""
     smoothed: float = 0.0

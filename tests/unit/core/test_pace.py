@@ -26,11 +26,11 @@ def filled(pace: Pace, *, pods: int, capacity: float, alone: float) -> Pace:
 
 
 class TestPace:
-    def test_a_small_cluster_gets_about_as_many_starts_as_keep_it_busy(self) -> None:
+    def test_a_small_cluster_gets_a_few_times_as_many_starts_as_keep_it_busy(self) -> None:
         pace = filled(Pace(), pods=300, capacity=2.4, alone=2.0)
 
         busy = 2.4 * 2.0
-        assert busy <= pace.starts <= 4 * busy
+        assert busy <= pace.starts <= 5 * busy
 
     def test_a_large_cluster_gets_many_within_a_hundred_starts(self) -> None:
         pace = filled(Pace(), pods=100, capacity=200.0, alone=2.0)
