@@ -9,6 +9,7 @@ then gets one first call for each of its sandboxes, all at once.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -42,6 +43,7 @@ from rollcage.store.store import open_store
 from rollcage.wire.keyring import Keyring
 from support.deployed import controller
 from support.environments import environment, resource
+from support.toolserver import KEYS
 
 if TYPE_CHECKING:
     import argparse
@@ -192,7 +194,8 @@ async def _deployment(api: Api, pods: int) -> list[float]:
             environment("bench", **PODS),
             name="bench",
             namespace=namespace,
-            keys={},
+            # A toolserver that trusts nobody does not start.
+            keys=json.loads(KEYS),
             toolserver_image=reference("toolserver"),
             image_volumes=await capabilities.image_volumes(api),
         )
