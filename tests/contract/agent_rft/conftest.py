@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from integration.gateway.conftest import ask, binary, redis, server, stage
+from integration.conftest import redis, server
+from integration.gateway.conftest import ask, binary, stage
 
 __all__ = ["ask", "binary", "redis", "server", "stage"]

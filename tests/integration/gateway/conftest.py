@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from integration.rollouts.conftest import binary, redis, server, stage
+from integration.rollouts.conftest import binary, stage
 from rollcage.gateway.app import gateway
 from support.gateways import Caller, all_is_well, parts
 
 if TYPE_CHECKING:
     from support.stage import Stage
 
-__all__ = ["ask", "binary", "redis", "server", "stage"]
+__all__ = ["ask", "binary", "stage"]
 
 
 @pytest.fixture
