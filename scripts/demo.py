@@ -1,5 +1,5 @@
 """
-Show what there is so far: one toolserver on this machine, driven as the gateway will drive it.
+Show one toolserver on this machine, driven as the gateway drives it.
 
 Its commands are harmless, because nothing isolates a plain process; in a pod
 the same binary is PID 1 of a sandbox.
@@ -135,7 +135,7 @@ def main() -> int:
             figures = show(caller)
     except LabError as error:
         return complain(error)
-    print("\nThis is what there is so far: the toolserver. See the status section of the README for the rest.")
+    print("\nThis was the toolserver alone. See the status section of the README for the rest.")
     if options.json:
         print(json.dumps({"figures": figures}))
     return 1 if figures["unexpected"] else 0

@@ -26,6 +26,7 @@ from rollcage.store.records import Sandbox
 from rollcage.store.server import ServerConfig, find_executable, running
 from rollcage.store.settings import Settings
 from rollcage.store.store import open_store
+from support.bare_wire import Wire
 from support.gateway_process import started
 from support.gateways import TOKEN
 from support.local_toolserver import Launcher
@@ -111,38 +112,6 @@ async def _offered(url: str, servers: list[LocalToolserver]) -> None:
         await leader.recovery.complete("bench")
         for server in servers:
             await leader.pools.offer(Sandbox(server.sandbox, "small", address(server)))
-
-
-class Wire:
-    """A client of bare sockets: an HTTP library in Python would cost as much as the gateway itself."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._socket = connection
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def timed(self, head: str, body: str) -> tuple[float, bytes]:
-        """Make a request, and return the seconds it took and the answer's body."""
-        request = f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
-        began = time.perf_counter()
-        self._socket.sendall(request)
-        answer = self._read()
-        return time.perf_counter() - began, answer
-
-    def _read(self) -> bytes:
-        received = self._socket.recv(65536)
-        while b"\r\n\r\n" not in received:
-            received += self._socket.recv(65536)
-        head, _, body = received.partition(b"\r\n\r\n")
-        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-        while len(body) < length:
-            body += self._socket.recv(65536)
-        if not head.startswith(b"HTTP/1.1 200"):
-            raise AssertionError(body)
-        return body
-
-    def close(self) -> None:
-        """Hang up."""
-        self._socket.close()
 
 
 class _Direct:

@@ -21,11 +21,11 @@ from lab.images import GO_BUILD, build_toolserver
 from lab.places import scratch
 from lab.talk import run
 from load.frame import LATENCY_HEADER, Outcome, latency_row
+from support.bare_wire import Wire
 from support.local_toolserver import Launcher, LocalToolserver
 
 if TYPE_CHECKING:
     import argparse
-    import socket
 
 FLOOR = Path(__file__).parent / "floor"
 SHELL = ["/bin/sh", "-c"]
@@ -108,37 +108,21 @@ def _calls_per_second(server: LocalToolserver, *, callers: int, each: int) -> fl
 
 
 class _Caller:
-    """A client of bare sockets: an HTTP library in Python would cost as much as the toolserver itself."""
+    """Makes no-op calls, one after the other."""
 
     def __init__(self, server: LocalToolserver, name: str) -> None:
-        self._socket: socket.socket = server.dial()
+        self._wire = Wire(server.dial())
         self._ids = (f"{name}-{number}" for number in itertools.count())
         self._head = f"POST /v1/calls HTTP/1.1\r\nHost: x\r\nAuthorization: {server.authorization()}\r\n"
 
     def call(self) -> float:
         """Run a no-op, and return the seconds it took."""
         body = json.dumps({"call_id": next(self._ids), "tool": "shell", "arguments": {"command": "true"}})
-        request = f"{self._head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
-        began = time.perf_counter()
-        self._socket.sendall(request)
-        answer = self._read()
-        took = time.perf_counter() - began
+        took, answer = self._wire.timed(self._head, body)
         if json.loads(answer)["facts"]["exit_code"] != 0:
             raise AssertionError(answer)
         return took
 
-    def _read(self) -> bytes:
-        received = self._socket.recv(65536)
-        while b"\r\n\r\n" not in received:
-            received += self._socket.recv(65536)
-        head, _, body = received.partition(b"\r\n\r\n")
-        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-        while len(body) < length:
-            body += self._socket.recv(65536)
-        if not head.startswith(b"HTTP/1.1 200"):
-            raise AssertionError(body)
-        return body
-
     def close(self) -> None:
         """Hang up."""
-        self._socket.close()
+        self._wire.close()
