@@ -174,6 +174,24 @@ func TestInstallThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestASandboxEndsWithWhoeverHoldsItsLifeline(t *testing.T) {
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := program(t, []string{"serve"}, "ROLLCAGE_SANDBOX=sbx-1", "ROLLCAGE_KEYS="+keys,
+		"ROLLCAGE_LISTEN=127.0.0.1:0", "ROLLCAGE_LIFELINE=fd:3")
+	cmd.ExtraFiles = []*os.File{theirs}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	ours.Close()
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitStopped {
+		t.Fatalf("got %v, want exit code %d", err, exitStopped)
+	}
+}
+
 func TestAnInheritedSocketIsServed(t *testing.T) {
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {

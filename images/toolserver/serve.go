@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"syscall"
 	"time"
 
 	"rollcage.dev/toolserver/internal/archive"
@@ -51,6 +52,10 @@ func serve() error {
 	if err := guard.Harden(spareThreads + cfg.Limits.ConcurrentCalls); err != nil {
 		return err
 	}
+	abandoned, err := watchLifeline(cfg.Lifeline)
+	if err != nil {
+		return err
+	}
 	listener, err := listen(cfg.Listen)
 	if err != nil {
 		return err
@@ -86,6 +91,7 @@ func serve() error {
 		return fmt.Errorf("cannot serve: %w", err)
 	case what := <-tampered:
 		return &tamperedError{what}
+	case <-abandoned:
 	case <-stop:
 	}
 	shutDown(core, box, web)
@@ -110,6 +116,26 @@ func watchTampering() (<-chan string, error) {
 	tampered := make(chan string, 1)
 	go func() { tampered <- baseline.Watch() }()
 	return tampered, nil
+}
+
+// watchLifeline tells when the other end of a pipe is closed, as it is when
+// whoever started the sandbox has died, in whatever way.
+func watchLifeline(fd uintptr) (<-chan struct{}, error) {
+	if fd == 0 {
+		return nil, nil
+	}
+	// Then waiting for it takes no thread.
+	if err := syscall.SetNonblock(int(fd), true); err != nil {
+		return nil, fmt.Errorf("lifeline: file descriptor %d: %w", fd, err)
+	}
+	pipe := os.NewFile(fd, "lifeline")
+	abandoned := make(chan struct{})
+	go func() {
+		// Nothing is ever written: whatever comes, it is the end.
+		pipe.Read(make([]byte, 1))
+		close(abandoned)
+	}()
+	return abandoned, nil
 }
 
 // prepare runs the set-up while health is already served.

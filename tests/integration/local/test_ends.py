@@ -25,10 +25,11 @@ from rollcage.sandboxes.local.tiers import Detection, NoIsolation, Tier
 from rollcage.sandboxes.source import Phase, Seen
 from support.local_sandboxes import LocalSandbox, ended, environment, opened, started
 from support.local_toolserver import alive
-from support.toolserver import KEYS
+from support.toolserver import KEYS, SECONDS
 from support.waiting import until
 
 ROOT = Path(__file__).parents[3]
+PATHS = os.pathsep.join([str(ROOT / "service"), str(ROOT / "tests"), *filter(None, sys.path)])
 # Stays alive in its session, and in a process group of nobody's.
 LINGER = "setsid nohup sleep {word} > /dev/null 2>&1 &"
 
@@ -175,10 +176,9 @@ async def test_a_service_that_crashes_leaves_no_process_and_the_next_one_removes
     tier: Tier, toolserver: Path, short: Path
 ) -> None:
     word = _word()
-    paths = os.pathsep.join([str(ROOT / "service"), str(ROOT / "tests"), *filter(None, sys.path)])
     service = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", SERVICE, tier, str(toolserver), str(short)),
-        env={**os.environ, "PYTHONPATH": paths, "WORD": word},
+        env={**os.environ, "PYTHONPATH": PATHS, "WORD": word},
         stdout=asyncio.subprocess.PIPE,
     )
     try:
@@ -195,6 +195,50 @@ async def test_a_service_that_crashes_leaves_no_process_and_the_next_one_removes
         assert not left.exists()
         assert _cgroups(left.name) == []
     assert list(short.iterdir()) == []
+
+
+BEGINNER = """
+import asyncio, sys
+from pathlib import Path
+from rollcage.sandboxes.local.tiers import Tier
+from support.local_sandboxes import environment, opened
+
+async def main():
+    async with opened(Tier(sys.argv[1]), Path(sys.argv[2]), directory=Path(sys.argv[3])) as source:
+        for name in ("a", "b", "c", "d"):
+            await source.create(name, environment(setup={"commands": ["sleep 3600"]}))
+        print("begun", flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+# Inherits whatever a killed service leaves, and returns when all of it is over.
+HEIR = """
+import ctypes, os, subprocess, sys, time
+PR_SET_CHILD_SUBREAPER = 36
+ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+service = subprocess.Popen([sys.executable, "-c", *sys.argv[2:]], stdout=subprocess.PIPE)
+service.stdout.readline()
+time.sleep(float(sys.argv[1]))
+service.kill()
+try:
+    while True:
+        os.wait()
+except ChildProcessError:
+    os._exit(0)
+"""
+
+
+async def test_a_service_that_is_killed_at_any_moment_of_a_start_leaves_no_process(
+    tier: Tier, toolserver: Path, short: Path
+) -> None:
+    for moment in range(8):
+        heir = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", HEIR, str(moment * 0.03), BEGINNER, tier, str(toolserver), str(short)),
+            env={**os.environ, "PYTHONPATH": PATHS},
+        )
+        async with asyncio.timeout(SECONDS):
+            assert await heir.wait() == 0
 
 
 async def test_two_services_leave_each_other_alone(tier: Tier, toolserver: Path, short: Path) -> None:

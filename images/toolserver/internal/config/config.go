@@ -15,13 +15,15 @@ import (
 )
 
 // Variables are the ones this program reads. None of them reaches a child.
-var Variables = []string{"ROLLCAGE_SANDBOX", "ROLLCAGE_KEYS", "ROLLCAGE_LISTEN", "ROLLCAGE_CONFIG"}
+var Variables = []string{"ROLLCAGE_SANDBOX", "ROLLCAGE_KEYS", "ROLLCAGE_LISTEN", "ROLLCAGE_LIFELINE", "ROLLCAGE_CONFIG"}
 
 // Config is a sandbox's whole configuration.
 type Config struct {
 	Sandbox string
 	Keys    map[string]ed25519.PublicKey
 	Listen  Listen
+	// Lifeline is a pipe that ends with whoever needs the sandbox; 0: none.
+	Lifeline uintptr
 	Environment
 }
 
@@ -68,6 +70,9 @@ func Load(getenv func(string) string) (Config, error) {
 	}
 	if c.Listen, err = parseListen(getenv("ROLLCAGE_LISTEN")); err != nil {
 		return Config{}, fmt.Errorf("ROLLCAGE_LISTEN: %w", err)
+	}
+	if c.Lifeline, err = parseLifeline(getenv("ROLLCAGE_LIFELINE")); err != nil {
+		return Config{}, fmt.Errorf("ROLLCAGE_LIFELINE: %w", err)
 	}
 	if c.Environment, err = parseEnvironment(getenv("ROLLCAGE_CONFIG")); err != nil {
 		return Config{}, fmt.Errorf("ROLLCAGE_CONFIG: %w", err)

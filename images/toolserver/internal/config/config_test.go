@@ -79,6 +79,8 @@ func TestAMistakeIsAnErrorAtStart(t *testing.T) {
 		{"no port", "ROLLCAGE_LISTEN", "localhost"},
 		{"a port too large", "ROLLCAGE_LISTEN", ":70000"},
 		{"standard output as a socket", "ROLLCAGE_LISTEN", "fd:1"},
+		{"standard input as a lifeline", "ROLLCAGE_LIFELINE", "fd:0"},
+		{"a lifeline that is no descriptor", "ROLLCAGE_LIFELINE", "7"},
 		{"an unknown field", "ROLLCAGE_CONFIG", `{"work_dir":"/"}`},
 		{"an unknown field deep inside", "ROLLCAGE_CONFIG", `{"limits":{"timeout":1}}`},
 		{"a field twice", "ROLLCAGE_CONFIG", `{"workdir":"/a","workdir":"/b"}`},

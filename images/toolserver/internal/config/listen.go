@@ -7,7 +7,10 @@ import (
 	"strings"
 )
 
-const defaultAddress = ":8750"
+const (
+	defaultAddress = ":8750"
+	fdPrefix       = "fd:"
+)
 
 // Listen says where requests come in: at an address, or on a socket that the
 // parent already listens on.
@@ -21,13 +24,9 @@ func parseListen(text string) (Listen, error) {
 	if text == "" {
 		text = defaultAddress
 	}
-	if number, isFD := strings.CutPrefix(text, "fd:"); isFD {
-		// 0, 1 and 2 are never sockets that somebody meant to hand over.
-		fd, err := strconv.ParseUint(number, 10, 16)
-		if err != nil || fd < 3 {
-			return Listen{}, fmt.Errorf("%q is not fd:N with N of 3 or more", text)
-		}
-		return Listen{FD: uintptr(fd), IsFD: true}, nil
+	if strings.HasPrefix(text, fdPrefix) {
+		fd, err := parseFD(text)
+		return Listen{FD: fd, IsFD: err == nil}, err
 	}
 	_, port, err := net.SplitHostPort(text)
 	if err != nil {
@@ -37,4 +36,23 @@ func parseListen(text string) (Listen, error) {
 		return Listen{}, fmt.Errorf("%q is not a port", port)
 	}
 	return Listen{Address: text}, nil
+}
+
+// parseLifeline returns the descriptor that tells when nobody needs the
+// sandbox any longer; 0 when there is none.
+func parseLifeline(text string) (uintptr, error) {
+	if text == "" {
+		return 0, nil
+	}
+	return parseFD(text)
+}
+
+func parseFD(text string) (uintptr, error) {
+	number, isFD := strings.CutPrefix(text, fdPrefix)
+	fd, err := strconv.ParseUint(number, 10, 16)
+	// 0, 1 and 2 are never what somebody meant to hand over.
+	if !isFD || err != nil || fd < 3 {
+		return 0, fmt.Errorf("%q is not fd:N with N of 3 or more", text)
+	}
+	return uintptr(fd), nil
 }

@@ -46,8 +46,17 @@ func Harden(threads int) error {
 			return fmt.Errorf("cannot become the reaper: %w", err)
 		}
 	}
+	keepInherited()
 	reserveThreads(threads)
 	return nil
+}
+
+// keepInherited makes this program the last one that has what its starter
+// left open: no command of a model inherits it. Go does the same with all
+// that it opens itself. Linux before 5.11 cannot, and is left as it is.
+func keepInherited() {
+	const closeRange, firstNotStandard, setCloseOnExec = 436, 3, 4
+	syscall.RawSyscall(closeRange, firstNotStandard, ^uintptr(0), setCloseOnExec)
 }
 
 // reserveThreads makes the runtime create its threads now. A fork bomb fills

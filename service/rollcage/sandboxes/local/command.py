@@ -125,10 +125,11 @@ def _spec(cage: Cage, program: tuple[str, ...], descriptors: Descriptors) -> Spe
 
 
 def _bubblewrap_options(descriptors: Descriptors) -> Sequence[str]:
+    # Not --die-with-parent: if it dies between its clone and the release of its child, the child waits for ever.
     return (
         *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
         *("--uid", str(layout.UID), "--gid", str(layout.GID), "--hostname", HOSTNAME),
-        *("--as-pid-1", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
+        *("--as-pid-1", "--new-session", "--cap-drop", "ALL"),
         *("--json-status-fd", str(descriptors.status), "--block-fd", str(descriptors.hold)),
         *(() if descriptors.filter is None else ("--seccomp", str(descriptors.filter))),
     )

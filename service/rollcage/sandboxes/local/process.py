@@ -131,14 +131,19 @@ def _launched(start: Start, ours: AsyncExitStack) -> tuple[_Child, int, int]:
         filter_inside = _memory_file(filtered) if filtered else None
         if filter_inside is not None:
             theirs.callback(os.close, filter_inside)
-        keep = () if start.listener is None else (start.listener.fileno(),)
+        # The pipe that releases it ends with us, however we end, and the toolserver looks at it.
+        lifeline = os.dup(hold_inside)
+        theirs.callback(os.close, lifeline)
+        # With a reader of its own bubblewrap can tell its child's number also when we are dead. It would give up
+        # without releasing that child, which would wait for ever.
+        keep = (lifeline, status) if start.listener is None else (lifeline, status, start.listener.fileno())
         descriptors = Descriptors(status_inside, hold_inside, keep, filter_inside)
         log = theirs.enter_context(start.log.open("ab"))
         try:
             # Not asyncio's: on Python 3.11 that keeps a thread for as long as the process lives.
             process = subprocess.Popen(  # noqa: S603 - a command of our own making
                 command(start.cage, start.bubblewrap, descriptors),
-                env=start.env,
+                env={**start.env, "ROLLCAGE_LIFELINE": f"fd:{lifeline}"},
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=log,
