@@ -77,10 +77,11 @@ class Call(_Request):
 
 
 class Pressure(_Answer):
-    """How long the sandbox wanted a CPU and got none during the call."""
+    """How long the sandbox wanted a CPU and got none during the call, and how much it got."""
 
     source: str
     stalled_ms: int
+    used_ms: int = 0
 
 
 class Facts(_Answer):

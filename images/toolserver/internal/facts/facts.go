@@ -29,11 +29,12 @@ type Probe struct {
 	bootID   string
 	oom      counter
 	pressure counter
+	usage    counter
 	source   string
 }
 
-// counter is one number in one file: the word after key, in units of a
-// millisecond's divisor.
+// counter is one number in one file: the word after key, or all of it where
+// there is no key, in units of a millisecond's divisor.
 type counter struct {
 	fd    int
 	key   []byte
@@ -54,32 +55,45 @@ var oomCandidates = []candidate{
 
 // Pressure counts every wait for a CPU; throttling counts only those that the
 // sandbox's own quota caused, so it is second choice.
-var pressureCandidates = []candidate{
+var pressureCandidates = append([]candidate{
 	{path: "cpu.pressure", key: "total=", perMS: 1000, source: PSI},
+}, throttlingCandidates...)
+
+var throttlingCandidates = []candidate{
 	{path: "cpu.stat", key: "throttled_usec ", perMS: 1000, source: Throttling},
 	{path: "cpu/cpu.stat", key: "throttled_time ", perMS: 1_000_000, source: Throttling},
 	{path: "cpu,cpuacct/cpu.stat", key: "throttled_time ", perMS: 1_000_000, source: Throttling},
+}
+
+var usageCandidates = []candidate{
+	{path: "cpu.stat", key: "usage_usec ", perMS: 1000},
+	{path: "cpuacct/cpuacct.usage", perMS: 1_000_000},
+	{path: "cpu,cpuacct/cpuacct.usage", perMS: 1_000_000},
 }
 
 // New finds the counters below the mount point of the cgroups. In a container
 // the mount shows the sandbox's own cgroup; elsewhere own, the text of
 // /proc/self/cgroup, says where below it that is.
 func New(mount, own, bootID string) *Probe {
-	p := &Probe{bootID: bootID, source: None, oom: counter{fd: -1}, pressure: counter{fd: -1}}
 	paths := ownPaths(own)
-	for _, c := range oomCandidates {
-		if opened, ok := open(mount, paths, c); ok {
-			p.oom = opened
-			break
-		}
-	}
-	for _, c := range pressureCandidates {
-		if opened, ok := open(mount, paths, c); ok {
-			p.pressure, p.source = opened, c.source
-			break
-		}
+	p := &Probe{bootID: bootID}
+	p.oom, _ = first(mount, paths, oomCandidates)
+	p.pressure, p.source = first(mount, paths, pressureCandidates)
+	p.usage, _ = first(mount, paths, usageCandidates)
+	if p.usage.fd < 0 && p.source == PSI {
+		// Alone it proves nothing, and must not be taken for proof.
+		p.pressure, p.source = first(mount, paths, throttlingCandidates)
 	}
 	return p
+}
+
+func first(mount string, paths map[string]string, candidates []candidate) (counter, string) {
+	for _, c := range candidates {
+		if opened, ok := open(mount, paths, c); ok {
+			return opened, c.source
+		}
+	}
+	return counter{fd: -1}, None
 }
 
 // Here is the probe of the cgroup this program runs in.
@@ -149,13 +163,15 @@ type Reading struct {
 	began    time.Time
 	oom      int64
 	pressure int64
+	usage    int64
 }
 
 // Begin reads the counters.
 func (p *Probe) Begin() Reading {
 	oom, _ := p.oom.read()
 	pressure, _ := p.pressure.read()
-	return Reading{probe: p, began: time.Now(), oom: oom, pressure: pressure}
+	usage, _ := p.usage.read()
+	return Reading{probe: p, began: time.Now(), oom: oom, pressure: pressure, usage: usage}
 }
 
 // End fills in what changed since Begin.
@@ -168,5 +184,8 @@ func (r Reading) End(facts *tool.Facts) {
 	facts.Pressure.Source = r.probe.source
 	if pressure, ok := r.probe.pressure.read(); ok {
 		facts.Pressure.StalledMS = max(0, pressure-r.pressure) / r.probe.pressure.perMS
+	}
+	if usage, ok := r.probe.usage.read(); ok {
+		facts.Pressure.UsedMS = max(0, usage-r.usage) / r.probe.usage.perMS
 	}
 }

@@ -62,9 +62,12 @@ type Facts struct {
 	Pressure        Pressure `json:"pressure"`
 }
 
-// Pressure is how long the sandbox wanted a CPU and got none during the call.
+// Pressure is how long the sandbox wanted a CPU and got none during the call,
+// and how much it got meanwhile: one that waits because its own loops take all
+// the CPUs it was promised is not starved.
 type Pressure struct {
 	// Source is "psi", "throttling" or "none".
 	Source    string `json:"source"`
 	StalledMS int64  `json:"stalled_ms"`
+	UsedMS    int64  `json:"used_ms"` // 0 when nobody counts
 }
