@@ -1,4 +1,4 @@
-"""Rules for the whole suite: a skipped test says why, and in CI only known reasons pass."""
+"""Rules for the whole suite: what may run side by side, and that in CI only known reasons skip a test."""
 
 from __future__ import annotations
 
@@ -6,13 +6,26 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from support import skips
 
 if TYPE_CHECKING:
-    import pytest
     from _pytest.terminal import TerminalReporter
 
 ALLOWED = Path(__file__).parent / "allowed-skips.txt"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """
+    Keep what shares something in one process, where there are several.
+
+    The tests of a file share fixtures; those on the cluster share its nodes,
+    which some of them take away.
+    """
+    for item in items:
+        group = "cluster" if "cluster" in getattr(item, "fixturenames", ()) else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -15,18 +15,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import yaml
-
-from lab import engine
 from lab.images import reference
-from lab.kind import Cluster
-from lab.places import ROOT
 from lab.talk import LabError, say
+from load import ground
 from load.frame import Outcome
 from rollcage.core.environment import Environment
 from rollcage.core.ids import RolloutId
@@ -35,7 +31,6 @@ from rollcage.rollouts.usecases import open_use_cases
 from rollcage.sandboxes.kubernetes import capabilities, names
 from rollcage.sandboxes.kubernetes.api import connected
 from rollcage.sandboxes.kubernetes.manifest import pod_manifest
-from rollcage.sandboxes.kubernetes.refusals import Conflict
 from rollcage.sandboxes.kubernetes.watching import Listed, Present, follow
 from rollcage.store.server import ServerConfig, find_executable, running
 from rollcage.store.settings import Settings
@@ -47,40 +42,24 @@ from support.toolserver import KEYS
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from collections.abc import Iterator
 
     from rollcage.rollouts.usecases import UseCases
     from rollcage.sandboxes.kubernetes.api import Api
     from rollcage.store.store import Store
 
-    Json = dict[str, Any]
-
-LIMIT_SECONDS = 1800.0
-QUIET_SHARE = 0.7
-QUIET_SECONDS = 300.0
-PODS: dict[str, Any] = {
-    "resources": {
-        "requests": {"cpu": "1m", "memory": "8Mi", "ephemeral-storage": "1Mi"},
-        "limits": {"cpu": "1", "memory": "128Mi", "ephemeral-storage": "64Mi"},
-    },
-}
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--pods", type=int, default=500)
-    parser.add_argument("--starve", action="store_true", help="let something else take the node's processors meanwhile")
+    parser.add_argument("--starve", action="store_true", help="only fill it, while something else takes the processors")
 
 
 def measure(options: argparse.Namespace) -> Outcome:
     """Fill the pool, empty it, and let a Deployment do the same."""
-    up = engine.running()
-    cluster = Cluster("one-node", up) if up else None
-    if cluster is None or not cluster.kubeconfig.exists():
-        hint = "scripts/cluster up && scripts/images build && scripts/cluster load"
-        raise LabError("the one-node cluster is not up", hint)
+    reached = ground.kubeconfig()
     with _starving(2 * (os.cpu_count() or 1) if options.starve else 0):
-        return asyncio.run(_measure(cluster.kubeconfig, options.pods))
+        return asyncio.run(_measure(reached, options.pods, compare=not options.starve))
 
 
 @contextmanager
@@ -95,49 +74,48 @@ def _starving(loops: int) -> Iterator[None]:
             process.wait()
 
 
-async def _measure(kubeconfig: Path, pods: int) -> Outcome:
+async def _measure(kubeconfig: Path, pods: int, *, compare: bool) -> Outcome:
     async with connected(kubeconfig) as api:
-        await _crd(api)
-        await _quiet()
+        await ground.crd(api)
+        if compare:
+            await ground.quiet()
         pool, burst, counts = await _pool(api, kubeconfig, pods)
-        await _quiet()
-        bare = await _deployment(api, pods)
+        bare = None
+        if compare:
+            await ground.quiet()
+            bare = await _deployment(api, pods)
     points = {"first": 0, "half": pods // 2, "90 %": int(pods * 0.9), "all": pods - 1}
     rows = [
         [name, *(f"{times[index]:.1f}" for index in points.values())]
-        for name, times in (("pool", pool), ("deployment", bare))
+        for name, times in (("pool", pool), *((("deployment", bare),) if bare else ()))
     ]
     figures = {
-        "refill_ratio": round(pool[-1] / bare[-1], 3),
+        **({"refill_ratio": round(pool[-1] / bare[-1], 3), "deployment_s": round(bare[-1], 1)} if bare else {}),
         "first_ready_s": round(pool[0], 1),
         **counts,
         "burst_p50_s": round(burst[pods // 2], 2),
         "burst_last_s": round(burst[-1], 2),
         "pool_s": round(pool[-1], 1),
-        "deployment_s": round(bare[-1], 1),
     }
     return Outcome(figures, ("way", *(f"{point} s" for point in points)), rows, [f"{pods} pods"])
 
 
 async def _pool(api: Api, kubeconfig: Path, pods: int) -> tuple[list[float], list[float], dict[str, int]]:
     with tempfile.TemporaryDirectory() as directory:
-        async with _namespace(api, "bench-refill") as namespace, running(ServerConfig(find_executable())) as redis:
+        async with (
+            ground.namespace(api, "bench-refill") as namespace,
+            running(ServerConfig(find_executable())) as redis,
+        ):
             seen: set[str] = set()
             watching = asyncio.create_task(_collect(api, namespace, seen))
-            recipe = resource("bench", pool={"warm": pods, "maxPods": 2 * pods}, **PODS)
+            recipe = resource("bench", pool={"warm": pods, "maxPods": 2 * pods}, **ground.PODS)
             with controller(Path(directory), redis_url=redis.url, namespace=namespace, kubeconfig=kubeconfig) as run:
                 async with open_store(Settings(redis.url)) as store:
                     say(f"pool: asking for {pods} sandboxes")
-                    began = time.monotonic()
                     await api.request(
                         "POST", f"/apis/rollcage.dev/v1alpha1/namespaces/{namespace}/environments", body=recipe
                     )
-                    times: list[float] = []
-                    while len(times) < pods:
-                        ready = (await store.pools.counts("bench")).ready
-                        times += [time.monotonic() - began] * (ready - len(times))
-                        _in_time(began, f"{len(times)} of {pods} sandboxes are ready")
-                        await asyncio.sleep(0.25)
+                    times = await ground.filled(store, "bench", pods)
                     # What is made too much comes soon after.
                     await asyncio.sleep(10)
                     counts = {
@@ -189,9 +167,9 @@ async def _sandboxes_in_use(store: Store) -> list[str]:
 
 
 async def _deployment(api: Api, pods: int) -> list[float]:
-    async with _namespace(api, "bench-deployment") as namespace:
+    async with ground.namespace(api, "bench-deployment") as namespace:
         pod = pod_manifest(
-            environment("bench", **PODS),
+            environment("bench", **ground.PODS),
             name="bench",
             namespace=namespace,
             # A toolserver that trusts nobody does not start.
@@ -218,14 +196,9 @@ async def _deployment(api: Api, pods: int) -> list[float]:
             found = await api.request("GET", f"/apis/apps/v1/namespaces/{namespace}/deployments/bench")
             ready = found.get("status", {}).get("readyReplicas", 0)
             times += [time.monotonic() - began] * (ready - len(times))
-            _in_time(began, f"{len(times)} of {pods} replicas are ready")
+            ground.in_time(began, f"{len(times)} of {pods} replicas are ready")
             await asyncio.sleep(0.25)
         return times
-
-
-def _in_time(began: float, so_far: str) -> None:
-    if time.monotonic() - began > LIMIT_SECONDS:
-        raise LabError(f"after {LIMIT_SECONDS:.0f} s {so_far}")
 
 
 async def _collect(api: Api, namespace: str, seen: set[str]) -> None:
@@ -236,57 +209,3 @@ async def _collect(api: Api, namespace: str, seen: set[str]) -> None:
             objects = update.objects if isinstance(update, Listed) else (update.object,)
             if isinstance(update, Listed | Present):
                 seen.update(one["metadata"]["uid"] for one in objects)
-
-
-@asynccontextmanager
-async def _namespace(api: Api, name: str) -> AsyncIterator[str]:
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    await api.request("POST", "/api/v1/namespaces", body={"metadata": {"name": name, "labels": labels}})
-    accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
-    await _until(lambda: api.request("GET", accounts), lambda found: bool(found["items"]))
-    try:
-        yield name
-    finally:
-        await api.request("DELETE", f"/api/v1/namespaces/{name}")
-        await _until(
-            lambda: api.request("GET", "/api/v1/namespaces"),
-            lambda found: all(one["metadata"]["name"] != name for one in found["items"]),
-        )
-
-
-async def _crd(api: Api) -> None:
-    body = yaml.safe_load((ROOT / "manifests" / "crd" / "environments.rollcage.dev.yaml").read_text())
-    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    try:
-        await api.request("POST", path, body=body)
-    except Conflict:
-        return
-    await _until(
-        lambda: api.request("GET", f"{path}/{body['metadata']['name']}"),
-        lambda found: any(
-            one["type"] == "Established" and one["status"] == "True" for one in found["status"]["conditions"] or ()
-        ),
-    )
-
-
-async def _until(look: Callable[[], Awaitable[Json]], enough: Callable[[Json], bool]) -> None:
-    while not enough(await look()):  # noqa: ASYNC110 - the cluster has no event for it
-        await asyncio.sleep(0.5)
-
-
-async def _quiet() -> None:
-    """Wait until the machine is mostly idle: nodes go on cleaning up long after the API server has forgotten a pod."""
-    deadline = time.monotonic() + QUIET_SECONDS
-    idle = 0.0
-    while idle < QUIET_SHARE:
-        before = _processor_times()
-        await asyncio.sleep(3)
-        spent = [after - was for was, after in zip(before, _processor_times(), strict=True)]
-        idle = spent[3] / sum(spent)
-        if time.monotonic() > deadline:
-            say(f"the machine does not come to rest, it is idle for {idle:.0%}; going on")
-            return
-
-
-def _processor_times() -> list[int]:
-    return [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]

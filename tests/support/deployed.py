@@ -68,11 +68,14 @@ def controller(
 
 
 @contextmanager
-def gateway(directory: Path, *, redis_url: str, token: str, port: int) -> Iterator[Deployed]:
-    """Run a gateway that lets in one tenant, called ``acme``."""
+def gateway(
+    directory: Path, *, redis_url: str, token: str, port: int, kubeconfig: Path | None = None
+) -> Iterator[Deployed]:
+    """Run a gateway that lets in one tenant, called ``acme``; it should have no use for *kubeconfig*."""
     tenants = directory / "tenants.yaml"
     tenants.write_text(yaml.safe_dump({"tenants": [{"name": "acme", "tokens": [token_hash(token)]}]}))
     told = {"ROLLCAGE_TENANTS": str(tenants), "ROLLCAGE_HOST": "127.0.0.1", "ROLLCAGE_PORT": str(port)}
+    told |= {"KUBECONFIG": str(kubeconfig)} if kubeconfig else {}
     with _running("gateway", directory, str(port), redis_url, told) as running:
         yield running
 
