@@ -48,7 +48,8 @@ func Harden(threads int) error {
 	}
 	keepInherited()
 	reserveThreads(threads)
-	return nil
+	// Of all threads, so last.
+	return shield()
 }
 
 // keepInherited makes this program the last one that has what its starter
