@@ -115,7 +115,7 @@ def test_a_stored_environment_reads_as_the_one_that_was_sent(environments: Envir
             "volumes": [{"name": "data", "mountPath": "/data", "configMap": "fixtures"}],
         },
         "env": {"A": "b"},
-        "grader": "graders.swe:score",
+        "grading": {"grader": {"kind": "function", "function": "graders.swe:score", "options": {"strict": True}}},
     }
 
     stored = environments.create(resource("everything", **everything))

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from rollcage.controller.deaths import BY
+from rollcage.controller.sentence import BY
 from rollcage.core.verdict_facts import Setback, WentWrong
+from rollcage.core.verdict_words import Cause, Word
 from rollcage.core.verdicts import judge
-from rollcage.store.records import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from rollcage.controller.deaths import Deaths
+    from rollcage.controller.sentence import Sentence
     from rollcage.core.environment import Environment
     from rollcage.store.records import Rollout
     from rollcage.store.store import Leader, Store
@@ -35,10 +36,11 @@ _CALL_MARGIN: Final = 60
 class Audit:
     """Looks at every environment once in a while."""
 
-    def __init__(self, store: Store, leader: Leader, deaths: Deaths, *, every: timedelta) -> None:
+    def __init__(self, store: Store, leader: Leader, deaths: Deaths, sentence: Sentence, *, every: timedelta) -> None:
         self._store = store
         self._leader = leader
         self._deaths = deaths
+        self._sentence = sentence
         self._every = every.total_seconds()
         self._due = 0.0
 
@@ -63,10 +65,10 @@ class Audit:
 
     async def _abandon(self, rollout: Rollout) -> None:
         judgement = judge(WentWrong(Setback.TRAINER_SILENT))
-        assert judgement.word  # noqa: S101 - whoever is silent has abandoned it
         evidence = json.dumps({"noticed_by": BY, "calls": rollout.calls})
-        verdict = Verdict(judgement.word, by=BY, cause=judgement.cause or "", evidence=evidence)
-        await self._store.rollouts.end(rollout.subject, verdict, leader=self._leader.epoch)
+        await self._sentence.give(
+            rollout.subject, judgement.word or Word.ABANDONED, judgement.cause or Cause.TRAINER_SILENT, evidence
+        )
         log.info("rollout_abandoned", rollout=rollout.subject.key, environment=rollout.subject.environment)
 
     async def _settle_vanished(self, environment: str, there: Collection[str]) -> None:

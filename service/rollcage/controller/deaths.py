@@ -14,27 +14,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
+from rollcage.controller.sentence import BY
 from rollcage.core.errors import RollcageError
 from rollcage.core.verdict_facts import SandboxEnded, Shield
 from rollcage.core.verdict_words import Cause, Word
 from rollcage.core.verdicts import judge
 from rollcage.store.pools import Departure
-from rollcage.store.records import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rollcage.controller.sentence import Sentence
     from rollcage.core.environment import Environment
     from rollcage.core.ids import RolloutKey
     from rollcage.sandboxes.source import Sandbox, SandboxSource
     from rollcage.store.pools import Gone
     from rollcage.store.records import Rollout
     from rollcage.store.store import Leader, Store
-    from rollcage.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
-
-BY: Final = "controller"
 
 # A node that ran out of memory says so within seconds; an older event is about something else.
 _MEMORY_EVENTS: Final = frozenset({"SystemOOM", "EvictionThresholdMet"})
@@ -44,11 +42,11 @@ _RECENT: Final = timedelta(minutes=5)
 class Deaths:
     """Settles what the end of a sandbox means."""
 
-    def __init__(self, source: SandboxSource, store: Store, leader: Leader, metrics: Metrics) -> None:
+    def __init__(self, source: SandboxSource, store: Store, leader: Leader, sentence: Sentence) -> None:
         self._source = source
         self._store = store
         self._leader = leader
-        self._metrics = metrics
+        self._sentence = sentence
 
     async def settle(self, sandbox: Sandbox, environment: Environment | None) -> Departure:
         """Give the rollout of a dead sandbox its verdict if a call may have reached it, else free it."""
@@ -108,15 +106,11 @@ class Deaths:
 
     async def _end(self, record: Rollout, cause: Cause, word: Word, evidence: Mapping[str, Any]) -> None:
         told = {**evidence, "noticed_by": BY, "noticed_at": datetime.now(UTC).isoformat()}
-        verdict = Verdict(word, by=BY, cause=cause, evidence=json.dumps(told, default=str))
-        settled = await self._store.rollouts.end(record.subject, verdict, leader=self._leader.epoch)
-        if settled.first:
-            self._metrics.verdicts.at(word, cause).inc()
-            if word is Word.MASKED:
-                self._metrics.infra_failures.at(cause).inc()
-        else:
+        text = json.dumps(told, default=str)
+        settled = await self._sentence.give(record.subject, word, cause, text)
+        if not settled.first:
             # Somebody was faster, who saw less of it than we did.
-            await self._store.rollouts.attest(record.subject.key, verdict.evidence, leader=self._leader.epoch)
+            await self._store.rollouts.attest(record.subject.key, text, leader=self._leader.epoch)
         log.info(
             "verdict_given", rollout=record.subject.key, verdict=settled.standing.word, cause=settled.standing.cause
         )

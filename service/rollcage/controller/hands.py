@@ -28,6 +28,7 @@ from rollcage.sandboxes.source import (
     SourceUnavailable,
 )
 from rollcage.store.pools import Departure
+from rollcage.telemetry.labels import StartLabel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -54,6 +55,8 @@ _DOUBTS: Final = 3
 _DOUBT_SECONDS: Final = 2.0
 # An API server that does not answer is not helped by asking at once.
 _REST_SECONDS: Final = 1.0
+# Enough of an output to see why; a log is no place for all of it.
+_TOLD_CHARACTERS: Final = 500
 
 
 class Hands:
@@ -75,7 +78,7 @@ class Hands:
         woken: Callable[[], None],
     ) -> None:
         self.pace = Pace()
-        self.troubles = Troubles()
+        self.troubles = Troubles(self._gave_up)
         self.bucket = Bucket(rate=settings.writes_per_second, burst=settings.writes_at_once)
         self.condemned: set[str] = set()
         """Sandboxes that will never be of use."""
@@ -98,6 +101,9 @@ class Hands:
     async def deposed(self) -> None:
         """Return never, or raise NotLeader as soon as a newer leader has written."""
         await self._deposed
+
+    def _gave_up(self, environment: str, reason: Reason) -> None:
+        self._metrics.start_failures.at(environment, StartLabel(reason.value)).inc()
 
     async def close(self) -> None:
         """Let go of everything at once."""
@@ -218,7 +224,8 @@ class Hands:
         if state.setup.state == "failed":
             self.condemned.add(sandbox.name)
             self.troubles.failed(sandbox.environment, Reason.SETUP_FAILED, state.setup.output, time.monotonic())
-            log.warning("setup_failed", sandbox=sandbox.name, environment=sandbox.environment)
+            output = state.setup.output[-_TOLD_CHARACTERS:]
+            log.warning("setup_failed", sandbox=sandbox.name, environment=sandbox.environment, output=output)
             return True
         if not state.ready:
             return False

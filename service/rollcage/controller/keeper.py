@@ -20,9 +20,11 @@ from rollcage.controller.audit import Audit
 from rollcage.controller.deaths import Deaths
 from rollcage.controller.fares import fare
 from rollcage.controller.hands import Hands
+from rollcage.controller.levels import Levels
 from rollcage.controller.orders import ENDED, Look, creations, removals
 from rollcage.controller.planning import Goal, Moment, planned, stock
 from rollcage.controller.recovering import Recovery
+from rollcage.controller.sentence import Sentence
 from rollcage.controller.settings import Settings
 from rollcage.controller.troubles import Reason
 from rollcage.controller.view import View
@@ -84,9 +86,11 @@ class Keeper:
         self._settled: set[str] = set()
         self._told: dict[str, tuple[float, Fare]] = {}
         self.view = View()
-        self._deaths = Deaths(source, store, leader, metrics)
-        self._recovery = Recovery(store, leader, greeter)
-        self._audit = Audit(store, leader, self._deaths, every=self._settings.audit)
+        sentence = Sentence(store, leader, metrics)
+        self._deaths = Deaths(source, store, leader, sentence)
+        self._recovery = Recovery(store, leader, greeter, sentence)
+        self._levels = Levels(leader.pools)
+        self._audit = Audit(store, leader, self._deaths, sentence, every=self._settings.audit)
         self.hands = Hands(
             source=source,
             recipes=recipes,
@@ -118,9 +122,11 @@ class Keeper:
             async for change in changes:
                 if isinstance(change, Synced):
                     self._synced.set()
+                # Asked before: one that is gone is forgotten, and its end would pass for a start that failed.
+                settled = self.view.greeted | self.view.going.keys()
                 ended = self.view.change(change)
                 if ended:
-                    self._end(ended)
+                    self._end(ended, started=ended.name in settled)
                 if isinstance(change, Seen):
                     self._greet_if_new(change.sandbox)
                 self._woken.set()
@@ -131,16 +137,16 @@ class Keeper:
         if ours and sandbox.phase is Phase.RUNNING:
             self.hands.greet(sandbox.name)
 
-    def _end(self, sandbox: Sandbox) -> None:
-        self.hands.do(self._settle(sandbox, started=sandbox.name in self.view.greeted))
+    def _end(self, sandbox: Sandbox, *, started: bool) -> None:
+        self.hands.do(self._settle(sandbox, started=started))
 
     def _lose(self, sandbox: Sandbox) -> None:
         """Take a sandbox for dead whose node fell silent and which does not answer itself."""
         ending = Ending(EndCause.NODE_LOST, message=f"{sandbox.node} is silent, and so is the sandbox")
-        self._end(replace(sandbox, phase=Phase.ENDED, ending=ending))
+        self._end(replace(sandbox, phase=Phase.ENDED, ending=ending), started=True)
 
     async def _settle(self, sandbox: Sandbox, *, started: bool) -> None:
-        if not started and sandbox.name not in self.view.going and sandbox.ending:
+        if not started and sandbox.ending:
             message = f"{sandbox.ending.cause}: {sandbox.ending.message}"
             self.hands.troubles.failed(sandbox.environment, Reason.START_FAILED, message, time.monotonic())
         rest = _FIRST_REST
@@ -159,7 +165,7 @@ class Keeper:
         async with self._recipes.observe() as sets:
             async for environments in sets:
                 self._environments = environments
-                self._metrics.environments.know(environments)
+                self._metrics.know(environments)
                 self._known.set()
                 self._woken.set()
 
@@ -203,6 +209,7 @@ class Keeper:
         self._remove(looks, at.monotonic)
         self._label(looks, at.monotonic)
         self._report(looks, at.monotonic)
+        await self._levels.tell(looks, at.monotonic)
 
     async def _look_at(self, name: str, at: Moment) -> Look:
         goal = self._goal(name, at.monotonic)
@@ -306,4 +313,5 @@ class Keeper:
         self._metrics.pool.at(name, PoolLabel.READY).set(len(supply.idle))
         self._metrics.pool.at(name, PoolLabel.STARTING).set(len(supply.starting))
         self._metrics.pool.at(name, PoolLabel.CLAIMED).set(len(look.stock.bound))
+        self._metrics.pool.at(name, PoolLabel.RESERVED).set(look.counts.reserved)
         self._metrics.queue_length.at(name).set(look.counts.waiting)

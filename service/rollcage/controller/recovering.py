@@ -20,15 +20,17 @@ from rollcage.controller.greeting import Unreachable
 from rollcage.core.errors import RestoreConflict
 from rollcage.core.ids import BadId, rollout_key
 from rollcage.core.verdict_facts import Setback, WentWrong
+from rollcage.core.verdict_words import Cause, Word
 from rollcage.core.verdicts import judge
 from rollcage.sandboxes.source import Phase
-from rollcage.store.records import Subject, Verdict
+from rollcage.store.records import Subject
 from rollcage.store.recovery import Phase as StorePhase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rollcage.controller.greeting import Greeter
+    from rollcage.controller.sentence import Sentence
     from rollcage.sandboxes.source import Sandbox
     from rollcage.store.store import Leader, Store
 
@@ -52,10 +54,11 @@ class Recovered:
 class Recovery:
     """Restores bindings."""
 
-    def __init__(self, store: Store, leader: Leader, greeter: Greeter) -> None:
+    def __init__(self, store: Store, leader: Leader, greeter: Greeter, sentence: Sentence) -> None:
         self._store = store
         self._leader = leader
         self._greeter = greeter
+        self._sentence = sentence
 
     async def needed(self) -> bool:
         """Tell whether the store has lost its memory."""
@@ -115,8 +118,7 @@ class Recovery:
 
     async def _mask(self, subject: Subject) -> None:
         judgement = judge(WentWrong(Setback.AMBIGUOUS_OWNER))
-        verdict = Verdict(judgement.word or "", by="controller", cause=judgement.cause or "")
-        await self._store.rollouts.end(subject, verdict, leader=self._leader.epoch)
+        await self._sentence.give(subject, judgement.word or Word.MASKED, judgement.cause or Cause.AMBIGUOUS_OWNER)
 
     async def _owner(self, sandbox: Sandbox) -> tuple[str | None, bool]:
         """Return whom a sandbox serves, nobody being the empty text, and whether anything may have run there."""

@@ -54,9 +54,15 @@ async def serve(
                     settings=settings,
                     leading=leadership.holds,
                 )
+                metrics.leader.at().set(1)
                 await keeper.run()
         except* NotLeader as lost:
             log.warning("leadership_lost", error=str(lost.exceptions[0]))
+        finally:
+            metrics.leader.at().set(0)
+            # What the pools were is now for the next leader to say.
+            for gauge in (metrics.pool, metrics.queue_length):
+                gauge.meter.clear()
 
 
 def by_lease(lease: Lease) -> Callable[[], AbstractAsyncContextManager[Leadership]]:

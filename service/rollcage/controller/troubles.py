@@ -15,6 +15,8 @@ from rollcage.core.pace import pause_after
 from rollcage.sandboxes.source import HoldCause, QuotaExceeded
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rollcage.core.errors import RollcageError
 
 
@@ -47,9 +49,10 @@ class Trouble:
 
 
 class Troubles:
-    """The troubles of all environments."""
+    """The troubles of all environments; *told* hears of each new one."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: Callable[[str, Reason], None] = lambda _environment, _reason: None) -> None:
+        self._told = told
         self._of: dict[str, Trouble] = {}
 
     def get(self, environment: str) -> Trouble | None:
@@ -64,6 +67,7 @@ class Troubles:
         failures = before.failures + 1 if before else 1
         trouble = Trouble(reason, message, failures, now + pause_after(failures).total_seconds())
         self._of[environment] = trouble
+        self._told(environment, reason)
         return trouble
 
     def refused(self, environment: str, error: RollcageError, now: float) -> Trouble:

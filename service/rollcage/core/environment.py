@@ -103,7 +103,7 @@ def template_fingerprint(environment: Environment, *, beside: Mapping[str, Any] 
     rollout may do in one, does not count: resizing a pool replaces nobody.
     """
     shape = environment.spec.model_dump(
-        mode="json", by_alias=True, exclude={"description", "pool", "budgets", "grader"}
+        mode="json", by_alias=True, exclude={"description", "pool", "budgets", "grading"}
     )
     shape["lifetimeSeconds"] = environment.spec.budgets.lifetime_seconds
     text = json.dumps([environment.name, shape, dict(beside or {})], sort_keys=True, separators=(",", ":"))

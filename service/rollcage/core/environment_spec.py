@@ -12,12 +12,12 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from rollcage.core.environment_grading import Grading
 from rollcage.core.environment_pod import Pod
 from rollcage.core.environment_resources import Resources, Workspace, WorkspaceSource
 from rollcage.core.environment_types import Part, Path, Reference, amount, whole
 
 Text = Annotated[str, Field(min_length=1, max_length=16_384)]
-Function = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$", max_length=512)]
 Seconds = Annotated[int, whole(1, 86_400)]
 
 
@@ -207,10 +207,8 @@ class EnvironmentSpec(Part):
     """How many sandboxes there are."""
     egress: Egress = Egress.NONE
     """What a sandbox may reach: nothing."""
-    grader: (
-        Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$", max_length=512)] | None
-    ) = None
-    """The grading function, as module:function."""
+    grading: Grading | None = None
+    """How rollouts are graded; not at all unless given."""
     pod: Pod = Pod()
     """What only Kubernetes needs; a laptop ignores it."""
 

@@ -84,14 +84,23 @@ class Acting:
         leaves a call that runs on, and whose result is recorded all the same.
         """
         job = Job(prepare(action), self._patience)
-        answer = await self._answered(job)
+        try:
+            answer = await self._answered(job)
+        except (CallConflict, RolloutEnded):
+            # Whoever called should not have.
+            raise
+        except Exception as error:
+            self._witness.call_failed(
+                environment=action.environment.name, tool=action.tool, seconds=job.lasted, why=_why(error)
+            )
+            raise
         self._witness.call_answered(
             environment=action.environment.name,
             tool=action.tool,
             outcome=answer.outcome,
             seconds=job.lasted,
             replayed=answer.replayed,
-            output_bytes=len(answer.output),
+            output_bytes=len(answer.output.encode(errors="replace")),
             truncated=answer.truncated,
         )
         return answer
@@ -165,7 +174,12 @@ class Acting:
         try:
             async with asyncio.timeout(self._patience.store.total_seconds()):
                 finished = await self._store.calls.finish(
-                    job.prepared.key, job.call.id, result=answer.result, outcome=answer.outcome, boot=route.boot
+                    job.prepared.key,
+                    job.call.id,
+                    result=answer.result,
+                    outcome=answer.outcome,
+                    boot=route.boot,
+                    shown=len(answer.output),
                 )
         except (StoreUnavailable, StoreRecovering, CallUnknown, TimeoutError):
             # Redis went away, or lost its memory, while the call ran.
@@ -213,3 +227,7 @@ class Acting:
         if job.marked:
             await self._store.calls.retract(job.prepared.key, job.call.id, attempt=job.call.attempt)
             job.marked = False
+
+
+def _why(error: Exception) -> Cause | str:
+    return error.cause if isinstance(error, Masked) else getattr(error, "code", "")

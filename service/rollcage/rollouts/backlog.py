@@ -115,5 +115,10 @@ class Backlog:
             return
         await calls.begin(one.rollout, one.call)
         await calls.finish(
-            one.rollout, one.call.id, result=one.answer.result, outcome=one.answer.outcome, boot=one.boot
+            one.rollout,
+            one.call.id,
+            result=one.answer.result,
+            outcome=one.answer.outcome,
+            boot=one.boot,
+            shown=len(one.answer.output),
         )

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from rollcage.core.errors import MayHaveRun, RolloutMoved, RolloutUnknown, StoreRecovering, StoreUnavailable
+from rollcage.core.errors import (
+    ClaimTimedOut,
+    MayHaveRun,
+    RolloutMoved,
+    RolloutUnknown,
+    StoreRecovering,
+    StoreUnavailable,
+)
 from rollcage.rollouts.backlog import Backlog, Unsent
 from rollcage.rollouts.job import Job
 from rollcage.rollouts.routes import Route, Routes
@@ -96,8 +103,13 @@ class Beginning:
                 # Another call of this rollout may have reached the sandbox: it cannot be exchanged any more.
                 job.delivered = True
                 continue
-            if begun.state is CallState.NEW and begun.number == 1:
+            except ClaimTimedOut as late:
+                self._witness.waited_in_line(environment=late.environment, seconds=late.waited)
+                raise
+            if begun.state is CallState.NEW and (begun.number == 1 or job.placements):
                 self._witness.sandbox_claimed(environment=job.action.environment.name, seconds=job.lasted)
+                if begun.waited is not None:
+                    self._witness.waited_in_line(environment=job.action.environment.name, seconds=begun.waited)
             return begun
 
     def _place(self, job: Job, begun: Begun) -> Place:

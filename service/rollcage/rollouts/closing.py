@@ -55,7 +55,9 @@ class Closing:
             job.subject, Verdict(Word.MASKED, by=BY_GATEWAY, cause=cause, evidence=_evidence(job, route, heard))
         )
         if settled.first:
-            self._witness.verdict_given(word=Word.MASKED, cause=cause)
+            self._witness.verdict_given(
+                environment=job.subject.environment, word=Word.MASKED, cause=cause, calls=settled.calls
+            )
         return await self.late(job, settled.standing.word, settled.standing.cause)
 
     async def late(self, job: Job, word: str, cause: str) -> Answer:
@@ -68,7 +70,11 @@ class Closing:
             # What the model sees belongs into the record; that it may be gone by now is no reason not to answer.
             with contextlib.suppress(RollcageError):
                 await self._store.calls.finish(
-                    job.prepared.key, job.call.id, result=answer.result, outcome=answer.outcome
+                    job.prepared.key,
+                    job.call.id,
+                    result=answer.result,
+                    outcome=answer.outcome,
+                    shown=len(answer.output),
                 )
         return answer
 

@@ -60,3 +60,16 @@ class RunUnknown(RollcageError):
     def __init__(self, *, run: str) -> None:
         super().__init__(f"nothing is known of run {run}")
         self.run = run
+
+
+class FileRefused(RollcageError):
+    """The sandbox's file system does not allow it; that is the sandbox's own state."""
+
+    code = "file_error"
+
+
+class SandboxUnreachable(RollcageError):
+    """The rollout's sandbox did not serve the transfer; whether it lives is for a call to find out."""
+
+    code = "sandbox_unreachable"
+    retry_after = 1.0

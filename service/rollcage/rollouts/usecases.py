@@ -118,7 +118,7 @@ class UseCases:
     async def _end(self, subject: Subject, word: Word, cause: Cause) -> Settled:
         settled = await self._store.rollouts.end(subject, Verdict(word, by=BY_TRAINER, cause=cause))
         if settled.first:
-            self._witness.verdict_given(word=word, cause=cause)
+            self._witness.verdict_given(environment=subject.environment, word=word, cause=cause, calls=settled.calls)
         return settled
 
 

@@ -34,6 +34,8 @@ class RolloutVerdict:
     ended_at: datetime | None
     # JSON, oldest first.
     evidence: tuple[str, ...]
+    score: float | None = None
+    item: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ def verdict_of(rollout: RolloutId, record: Rollout, evidence: tuple[str, ...]) -
         begun_at=record.begun_at,
         ended_at=record.ended_at,
         evidence=evidence,
+        score=record.score,
+        item=record.item,
     )
 
 

@@ -26,8 +26,14 @@ class Witness(Protocol):
     ) -> None:
         """Hear that a call got its answer; *replayed*: one that was made before."""
 
+    def call_failed(self, *, environment: str, tool: str, seconds: float, why: Cause | str) -> None:
+        """Hear that a call got no result: its rollout is masked for a cause, or the call was refused with a code."""
+
     def sandbox_claimed(self, *, environment: str, seconds: float) -> None:
         """Hear that a rollout's first call has found its sandbox, after so long."""
+
+    def waited_in_line(self, *, environment: str, seconds: float) -> None:
+        """Hear that no sandbox was ready, and how long the rollout stood in line, be it in vain."""
 
     def rollout_moved(self, *, environment: str) -> None:
         """Hear that a sandbox was gone before any call reached it, and that the rollout asks for another."""
@@ -38,8 +44,8 @@ class Witness(Protocol):
     def answer_lost(self, *, environment: str) -> None:
         """Hear that a call may have been delivered and was not answered; now its sandbox is asked for it."""
 
-    def verdict_given(self, *, word: Word, cause: Cause) -> None:
-        """Hear that this process ended a rollout."""
+    def verdict_given(self, *, environment: str, word: Word, cause: Cause, calls: int) -> None:
+        """Hear that this process ended a rollout, which had made so many calls."""
 
     def store_bypassed(self, *, environment: str) -> None:
         """Hear that Redis did not answer, and that a rollout that runs went on without."""
@@ -61,7 +67,11 @@ class _Silent:
         truncated: bool,
     ) -> None: ...
 
+    def call_failed(self, *, environment: str, tool: str, seconds: float, why: Cause | str) -> None: ...
+
     def sandbox_claimed(self, *, environment: str, seconds: float) -> None: ...
+
+    def waited_in_line(self, *, environment: str, seconds: float) -> None: ...
 
     def rollout_moved(self, *, environment: str) -> None: ...
 
@@ -69,7 +79,7 @@ class _Silent:
 
     def answer_lost(self, *, environment: str) -> None: ...
 
-    def verdict_given(self, *, word: Word, cause: Cause) -> None: ...
+    def verdict_given(self, *, environment: str, word: Word, cause: Cause, calls: int) -> None: ...
 
     def store_bypassed(self, *, environment: str) -> None: ...
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import starmap
 from typing import Any, Final
 
 from rollcage.core.ids import RolloutKey, trainers_id, word
@@ -65,6 +66,7 @@ class Begun:
     """
 
     state: CallState
+    # How many calls the rollout had begun, this one included.
     number: int
     begun_at: datetime
     sandbox: Sandbox | None
@@ -74,6 +76,8 @@ class Begun:
     rollout_begun_at: datetime | None = None
     # The boot of the sandbox that answered the rollout's first call.
     boot: str = ""
+    # Seconds that its claim stood in line; None if it did not have to.
+    waited: float | None = None
 
     @classmethod
     def read(cls, answer: list[Any]) -> "Begun":
@@ -166,16 +170,25 @@ class Calls:
             self._link.post("retract", rollout=rollout, call=call.id, attempt=call.attempt)
             raise
 
-    async def finish(self, rollout: RolloutKey, call: str, *, result: bytes, outcome: str, boot: str = "") -> Finished:
+    async def finish(
+        self, rollout: RolloutKey, call: str, *, result: bytes, outcome: str, boot: str = "", shown: int = 0
+    ) -> Finished:
         """
         Keep the call's result, unless one is kept already.
 
-        *outcome* is the class it is counted under, *boot* the sandbox's boot that answered.
+        *outcome* is the class it is counted under, *boot* the sandbox's boot that
+        answered, *shown* how many characters the model sees of it.
         """
         _bounded(result)
-        fields = {"boot": boot} if boot else {}
+        fields: dict[str, str | int | bytes] = {"boot": boot} if boot else {}
         answer = await self._link.run(
-            "finish", rollout=rollout, call=call, result=result, outcome=word("outcome", outcome), **fields
+            "finish",
+            rollout=rollout,
+            call=call,
+            result=result,
+            outcome=word("outcome", outcome),
+            shown=shown,
+            **fields,
         )
         first = answer[0] == b"kept"
         return Finished(
@@ -201,13 +214,15 @@ class Calls:
             "trajectory", rollout=rollout, start=start, limit=limit, max_bytes=_PAGE_BYTES
         )
         end = start + len(records)
-        return Page(tuple(_record(*fields) for fields in records), str(end) if end < length else None)
+        return Page(tuple(starmap(_record, enumerate(records, start + 1))), str(end) if end < length else None)
 
 
-def _record(name: bytes, mark: bytes, arguments: bytes, finished: bytes, result: bytes) -> CallRecord:
-    number, digest, attempt, begun_at, *ending = mark.split(b" ")
+def _record(number: int, fields: tuple[bytes, bytes, bytes, bytes, bytes]) -> CallRecord:
+    name, mark, arguments, finished, result = fields
+    # Its number when it began may have been given twice, once to a call that was taken back.
+    _, digest, attempt, begun_at, *ending = mark.split(b" ")
     return CallRecord(
-        number=int(number),
+        number=number,
         id=name.decode(),
         hash=digest.decode(),
         attempt=attempt.decode(),

@@ -8,11 +8,18 @@ and gives it up when it goes away.
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final, TypeAlias, TypeVar
 
-from rollcage.core.errors import ClaimTimedOut, RollcageError, RolloutMoved, StoreRecovering, StoreUnavailable
+from rollcage.core.errors import (
+    ClaimTimedOut,
+    RollcageError,
+    RolloutMoved,
+    RolloutUnknown,
+    StoreRecovering,
+    StoreUnavailable,
+)
 from rollcage.store.calls import Begun, Call, Calls
 from rollcage.store.link import Link, Step, Value
 from rollcage.store.records import Sandbox, Subject
@@ -82,8 +89,11 @@ class Claims:
         A call that was begun before is answered from the record, also when the
         rollout has ended since.
         """
+        clock = asyncio.get_running_loop().time
+        in_line_since: float | None = None
 
         async def ask(wait: float) -> Begun | None:
+            nonlocal in_line_since
             claimed, marked = await self._link.together(
                 Step("claim", self._fields(claim, wait)), self._calls.step(claim.subject.key, call)
             )
@@ -92,14 +102,16 @@ class Claims:
             if isinstance(claimed, RollcageError):
                 raise claimed
             if _bound(claimed) is None:
+                in_line_since = in_line_since or clock()
                 return None
-            if isinstance(marked, RolloutMoved):
+            if isinstance(marked, RolloutMoved | RolloutUnknown):
                 # Begun before it was bound: the server had forgotten the one script and not the other.
                 return await self._calls.begin(claim.subject.key, call)
             raise marked
 
         with self._calls.unsent_if_cancelled(claim.subject.key, call):
-            return await self._until_answered(claim, ask)
+            begun = await self._until_answered(claim, ask)
+        return begun if in_line_since is None else replace(begun, waited=clock() - in_line_since)
 
     async def _until_answered(self, claim: Claim, ask: Ask[T]) -> T:
         key = claim.subject.key

@@ -28,6 +28,9 @@ TEMPLATES: Final = MappingProxyType(
         "results": "rollout:%s:results",
         "order": "rollout:%s:order",
         "evidence": "rollout:%s:evidence",
+        # Its score with parts and notes; for a while what was taken out of its sandbox.
+        "score": "rollout:%s:score",
+        "artifacts": "rollout:%s:artifacts",
         # One sandbox; outlives it, so that it is never offered again.
         "sandbox": "sandbox:%s",
         # One environment's pool: what is ready, what is bound, what waits for deletion.
@@ -44,6 +47,11 @@ TEMPLATES: Final = MappingProxyType(
         "aside": "env:%s:aside:%s",
         "reservations": "env:%s:reservations",
         "pledges": "env:%s:pledges",
+        # What the leader last saw of all pools, as one document that lapses when nobody leads.
+        "levels": "levels",
+        # What is to be archived, and a note that somebody does it.
+        "unarchived": "unarchived",
+        "archivist": "archivist",
         # Where things are found again: a run's counters, a tenant's runs, rollouts by owner and label.
         "run": "run:%s",
         "runs": "tenant:%s:runs",

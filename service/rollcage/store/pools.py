@@ -5,15 +5,20 @@ Whatever writes takes the leader's epoch and is refused once a newer leader has
 written. How many sandboxes there should be is decided in ``core``.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from typing import Final
 
 from rollcage.core.ids import RolloutKey, environment_name, sandbox_name
 from rollcage.store.keys import Keys
 from rollcage.store.link import Link, Value
 from rollcage.store.records import Page, Rollout, Sandbox, read_page
+
+# Long enough for a new leader to take over, short enough that old news is not taken for new.
+LEVELS_HOLD: Final = timedelta(seconds=15)
 
 
 class Fate(StrEnum):
@@ -76,6 +81,14 @@ class Counts:
         return self.waiting + self.reserved - self.set_aside
 
 
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What only the leader sees of an environment: its aim, and what is on its way."""
+
+    wanted: int
+    starting: int
+
+
 class Pools:
     """What anybody may know about the pools."""
 
@@ -86,6 +99,11 @@ class Pools:
         """Count, after dropping what time has ended."""
         answer = await self._link.run("counts", environment=environment_name(environment))
         return Counts(*answer)
+
+    async def levels(self) -> dict[str, Level] | None:
+        """Return what the leader last told, by environment, or None if nobody has led for a while."""
+        document = await self._link.ask("GET", self._link.keys("levels"))
+        return None if document is None else {name: Level(*pair) for name, pair in json.loads(document).items()}
 
     async def bindings(self, environment: str, *, cursor: str | None = None, limit: int = 100) -> Page[Rollout]:
         """Return the rollouts that have a sandbox, oldest first."""
@@ -145,6 +163,12 @@ class LeadersPools(Pools):
             card=sandbox.card(),
         )
         return Fate(answer[0].decode())
+
+    async def tell(self, levels: Mapping[str, Level]) -> None:
+        """Say how all pools stand; it holds for LEVELS_HOLD."""
+        document = {name: (level.wanted, level.starting) for name, level in sorted(levels.items())}
+        lapse = int(LEVELS_HOLD.total_seconds() * 1000)
+        await self._link.run("tell", leader=self._epoch, document=json.dumps(document), lapse=lapse)
 
     async def withdraw(self, sandbox: str) -> Gone:
         """Take an idle sandbox back before it is deleted. One that is in use stays in use."""

@@ -143,6 +143,9 @@ class Rollout:
     bound_at: datetime | None
     ended_at: datetime | None
     verdict: Standing | None
+    score: float | None = None
+    # Which row of the dataset it was about, as far as its grading told.
+    item: str = ""
 
     @classmethod
     def read(cls, key: bytes, fields: list[bytes]) -> "Rollout":
@@ -173,6 +176,8 @@ class Rollout:
             verdict=Standing(text(b"verdict"), text(b"cause"), text(b"verdict_by"), moment(record[b"verdict_at"]))
             if b"verdict" in record
             else None,
+            score=float(record[b"score"]) if b"score" in record else None,
+            item=text(b"item"),
         )
 
 

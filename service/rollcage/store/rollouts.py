@@ -4,6 +4,8 @@ Verdicts, endings and listings of rollouts, and the figures of runs.
 A verdict is kept as it is given, once; which one it is was decided elsewhere.
 """
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -14,6 +16,7 @@ from rollcage.core.ids import RolloutKey, RunId, RunKey, TenantKey
 from rollcage.store.keys import Keys
 from rollcage.store.link import Link, Value
 from rollcage.store.records import Page, Rollout, Sandbox, Standing, Subject, Verdict, moment, read_page
+from rollcage.store.tallies import Tally, tally
 
 # Enough for every party's account of one death.
 MAX_EVIDENCE: Final = 32
@@ -30,11 +33,13 @@ class Label(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The verdict that stands, whether it is the one just given, and the sandbox the rollout had."""
+    """The verdict that stands, whether it is the one just given, the sandbox the rollout had, and its calls."""
 
     standing: Standing
     first: bool
     sandbox: Sandbox | None
+    # Those that may have run; marks that were taken back do not count.
+    calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class Run:
     causes: MappingProxyType[str, int]
     outcomes: MappingProxyType[str, int]
     last_at: datetime
+    graded: int = 0
+    score_total: float = 0.0
 
 
 class Rollouts:
@@ -97,6 +104,11 @@ class Rollouts:
         """Return a tenant's rollouts, newest first."""
         return await self._page(tenant, label, cursor, limit)
 
+    async def tallies(self, rollouts: Sequence[RolloutKey]) -> tuple[Tally, ...]:
+        """Return what each rollout's calls add up to."""
+        asked = (self._link.ask("HVALS", self._link.keys("marks", rollout)) for rollout in rollouts)
+        return tuple(tally(marks) for marks in await asyncio.gather(*asked))
+
     async def run(self, run: RunKey) -> Run | None:
         """Return a run's figures, if it had rollouts lately."""
         fields = await self._link.run("figures", run=run)
@@ -122,7 +134,7 @@ class Rollouts:
     ) -> Settled:
         if leader is not None:
             fields["leader"] = leader
-        first, standing, cause, by, at, _, card = await self._link.run(
+        first, standing, cause, by, at, _, card, calls = await self._link.run(
             "settle",
             verdict=verdict.word,
             cause=verdict.cause,
@@ -135,6 +147,7 @@ class Rollouts:
             standing=Standing(standing.decode(), cause.decode(), by.decode(), moment(at)),
             first=bool(first),
             sandbox=Sandbox.from_card(card) if card else None,
+            calls=int(calls or 0),
         )
 
 
@@ -156,4 +169,6 @@ def _run(fields: list[bytes]) -> Run:
         causes=grouped("cause:"),
         outcomes=grouped("outcome:"),
         last_at=moment(record["last_at"].encode()),
+        graded=int(record.get("graded", 0)),
+        score_total=float(record.get("score_total", 0.0)),
     )

@@ -7,7 +7,10 @@ nobody else can enter. In production Redis is somebody else's.
 """
 
 import asyncio
+import ctypes
 import shutil
+import signal
+import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator
@@ -23,6 +26,10 @@ from redis.exceptions import RedisError
 from rollcage.core.errors import RollcageError
 
 PATH_NAMES: Final = ("valkey-server", "redis-server")
+
+# From Linux' prctl.h: which signal a process gets when its parent dies.
+_PR_SET_PDEATHSIG: Final = 1
+_libc: Final = ctypes.CDLL(None)
 
 # A moment between looks at a server that is starting.
 _LOOK_AGAIN: Final = 0.02
@@ -93,7 +100,16 @@ async def _started(config: ServerConfig, socket: Path) -> Process:
         stdin=DEVNULL,
         stdout=DEVNULL,
         stderr=DEVNULL,
+        # Ctrl-C is for us; the server is stopped when nobody needs it any more.
+        start_new_session=True,
+        preexec_fn=_die_with_parent,
     )
+
+
+def _die_with_parent() -> None:
+    """Let the server end with us, however we end; between fork and exec, so no more than one system call."""
+    if sys.platform == "linux":
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 async def _answering(process: Process, socket: Path, config: ServerConfig) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
+from rollcage.store.archives import Archives
 from rollcage.store.calls import Calls
 from rollcage.store.claims import Claims
 from rollcage.store.environments import Environments, LeadersEnvironments
@@ -19,6 +20,7 @@ from rollcage.store.pools import LeadersPools, Pools
 from rollcage.store.recovery import Recovery, Standpoint, guard, standpoint
 from rollcage.store.reservations import Reservations
 from rollcage.store.rollouts import Rollouts
+from rollcage.store.scores import Scores
 from rollcage.store.settings import Settings
 from rollcage.store.wakes import Wakes, messages
 
@@ -40,6 +42,8 @@ class Store:
     claims: Claims
     calls: Calls
     rollouts: Rollouts
+    scores: Scores
+    archives: Archives
     reservations: Reservations
     pools: Pools
     environments: Environments
@@ -90,6 +94,8 @@ async def open_store(settings: Settings, *, clock: Clock | None = None) -> Async
                     claims=Claims(link, wakes=wakes, calls=calls, settings=settings),
                     calls=calls,
                     rollouts=Rollouts(link),
+                    scores=Scores(link),
+                    archives=Archives(link),
                     reservations=Reservations(link),
                     pools=Pools(link),
                     environments=Environments(link, client),

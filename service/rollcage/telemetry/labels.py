@@ -42,6 +42,29 @@ class OutcomeLabel(StrEnum):
     INFRA = "infra"
 
 
+class RefusalLabel(StrEnum):
+    """Why a call was left without a result while its rollout may go on: the codes of those refusals."""
+
+    NO_SANDBOX = "no_sandbox"
+    CLAIM_TIMED_OUT = "claim_timed_out"
+    QUEUE_FULL = "queue_full"
+    STILL_RUNNING = "still_running"
+    STORE_UNAVAILABLE = "store_unavailable"
+    STORE_RECOVERING = "store_recovering"
+    INTERNAL = "internal"
+
+
+class StartLabel(StrEnum):
+    """Why a sandbox did not start, as the status of its environment has it."""
+
+    IMAGE_PULL_FAILED = "ImagePullFailed"
+    UNSCHEDULABLE = "Unschedulable"
+    START_FAILED = "StartFailed"
+    SETUP_FAILED = "SetupFailed"
+    QUOTA_EXCEEDED = "QuotaExceeded"
+    REJECTED = "Rejected"
+
+
 class PoolLabel(StrEnum):
     """What is counted of a warm pool."""
 
@@ -49,13 +72,15 @@ class PoolLabel(StrEnum):
     READY = "ready"
     STARTING = "starting"
     CLAIMED = "claimed"
+    RESERVED = "reserved"
 
 
 class DialectLabel(StrEnum):
-    """In which language a request came."""
+    """In which language a request came; what the cluster itself asks is nobody's work."""
 
     AGENT_RFT = "agent_rft"
     NATIVE = "native"
+    OPERATIONS = "operations"
 
 
 class StatusLabel(StrEnum):
@@ -65,6 +90,17 @@ class StatusLabel(StrEnum):
     MOVED = "3xx"
     REFUSED = "4xx"
     FAILED = "5xx"
+
+
+class GradeLabel(StrEnum):
+    """What a request for a score came to; all but the first are answered with an error, never with a score."""
+
+    SCORED = "scored"
+    MASKED = "masked"  # the infrastructure failed the rollout
+    GRADER_FAILED = "grader_failed"
+    TIMED_OUT = "timed_out"
+    NO_NUMBER = "no_number"
+    REFUSED = "refused"  # for any other reason: no grader, no such rollout, Redis away
 
 
 class AuthLabel(StrEnum):
@@ -87,6 +123,13 @@ class ReloadLabel(StrEnum):
 
     TAKEN = "taken"
     REFUSED = "refused"
+
+
+class ArchiveLabel(StrEnum):
+    """What came of writing a rollout to the archive; one that failed is tried again."""
+
+    WRITTEN = "written"
+    FAILED = "failed"
 
 
 class Environments:
@@ -114,10 +157,16 @@ def tool_label(tool: str, *, custom: Collection[str]) -> ToolLabel:
         return ToolLabel.UNKNOWN
 
 
+def refusal_label(code: str) -> RefusalLabel:
+    """Return the label's value for an error's code; one that is not known here is nobody's plan."""
+    return RefusalLabel(code) if code in _REFUSALS else RefusalLabel.INTERNAL
+
+
 def status_label(status: int) -> StatusLabel:
     """Return the label's value for an HTTP status."""
     return _STATUSES[status // 100]
 
 
 _TOOLS: Final = {label.value: label for label in ToolLabel if label not in {ToolLabel.CUSTOM, ToolLabel.UNKNOWN}}
+_REFUSALS: Final = frozenset(RefusalLabel)
 _STATUSES: Final = {int(label[0]): label for label in StatusLabel}

@@ -61,7 +61,8 @@ def configure(form: Format = Format.JSON, *, level: str = "INFO", stream: TextIO
         structlog.processors.JSONRenderer() if form is Format.JSON else structlog.dev.ConsoleRenderer(colors=False)
     )
     formatter = structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=shared,
+        # Libraries and our own inner parts give their fields as the standard library wants them.
+        foreign_pre_chain=[structlog.stdlib.ExtraAdder(), *shared],
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, line],
     )
     handler = logging.StreamHandler(stream or sys.stderr)

@@ -9,25 +9,40 @@ Label values are members of the enums given here, or names that pass through
 ``Environments``: anything else is an error of whoever wrote it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Generic, TypeAlias, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 
 from rollcage.core.verdict_words import Cause, Word
 from rollcage.telemetry.labels import (
+    ArchiveLabel,
     AuthLabel,
     DialectLabel,
     Environments,
+    GradeLabel,
     LimitLabel,
     OutcomeLabel,
     PoolLabel,
+    RefusalLabel,
     ReloadLabel,
+    StartLabel,
     StatusLabel,
     ToolLabel,
 )
+from rollcage.telemetry.zeroes import begin_at_zero
+
+# A second series beside each counter, telling when it began; nobody reads it.
+disable_created_metrics()  # type: ignore[no-untyped-call]  # the library declares nothing for it
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -38,9 +53,11 @@ _START_BUCKETS: Final = (0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 6
 _SIZE_BUCKETS: Final = (0, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576)
 # Training moves this from tails above 15 to 2-4, and people want to see that.
 _CALLS_BUCKETS: Final = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000)
+# Most graders give 0 to 1. A mean that reaches 1.0 is a reason to look for a hack.
+_SCORE_BUCKETS: Final = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.999, 1, 10, 100)
 
 Value: TypeAlias = StrEnum | str
-Allowed: TypeAlias = type[StrEnum] | Environments
+Allowed: TypeAlias = type[StrEnum] | tuple[type[StrEnum], ...] | Environments
 Meter = TypeVar("Meter", Counter, Gauge, Histogram)
 
 
@@ -71,8 +88,8 @@ def _text(allowed: Allowed, value: Value) -> str:
     if isinstance(allowed, Environments):
         return allowed(value)
     if not isinstance(value, allowed):
-        raise TypeError(f"{value!r} is no {allowed.__name__}")
-    return value.value
+        raise TypeError(f"{value!r} is not among {allowed}")
+    return str(value)
 
 
 class Metrics:
@@ -84,6 +101,9 @@ class Metrics:
         self._declared: list[Labelled[Counter] | Labelled[Gauge] | Labelled[Histogram]] = []
 
         self.calls = self._counter("calls", "Calls by how they ended", tool=ToolLabel, outcome=OutcomeLabel)
+        self.call_failures = self._counter(
+            "call_failures", "Calls left without a result, by why", tool=ToolLabel, cause=(Cause, RefusalLabel)
+        )
         self.call_seconds = self._histogram(
             "call_seconds", "From request to answer, claims included", _CALL_BUCKETS, tool=ToolLabel
         )
@@ -106,11 +126,23 @@ class Metrics:
             "records_dropped", "Results that could not be recorded after Redis was away", environment=environments
         )
 
-        self.infra_failures = self._counter("infra_failures", "Rollouts that the infrastructure failed", cause=Cause)
-        self.verdicts = self._counter("verdicts", "Verdicts given", verdict=Word, cause=Cause)
-        self.rollout_calls = self._histogram(
-            "rollout_calls", "Calls of a rollout that ended", _CALLS_BUCKETS, environment=environments
+        self.infra_failures = self._counter(
+            "infra_failures", "Rollouts that the infrastructure failed", environment=environments, cause=Cause
         )
+        self.verdicts = self._counter("verdicts", "Verdicts given", environment=environments, verdict=Word, cause=Cause)
+        self.rollout_calls = self._histogram(
+            "rollout_calls", "Calls of a rollout that ended", _CALLS_BUCKETS, environment=environments, verdict=Word
+        )
+
+        self.grades = self._counter(
+            "grades", "Requests for a score, by what they came to", environment=environments, outcome=GradeLabel
+        )
+        self.grade_seconds = self._histogram(
+            "grade_seconds", "From asking for a score to having it", _START_BUCKETS, environment=environments
+        )
+        self.scores = self._histogram("scores", "Scores given", _SCORE_BUCKETS, environment=environments)
+
+        self.archives = self._counter("archives", "Ended rollouts written to the archive", result=ArchiveLabel)
 
         self.claim_seconds = self._histogram(
             "claim_seconds", "From wanting a sandbox to having one", _CLAIM_BUCKETS, environment=environments
@@ -126,6 +158,14 @@ class Metrics:
         self.sandbox_start_seconds = self._histogram(
             "sandbox_start_seconds", "From creation to ready", _START_BUCKETS, environment=environments
         )
+        self.start_failures = self._counter(
+            "start_failures",
+            "Times that starting sandboxes was given up for a while",
+            environment=environments,
+            reason=StartLabel,
+        )
+        self.leader = self._gauge("leader", "Whether this controller leads")
+        self.store_up = self._gauge("store_up", "Whether Redis answered this process lately")
 
         self.requests = self._counter("requests", "HTTP requests answered", dialect=DialectLabel, status=StatusLabel)
         self.requests_in_flight = self._gauge("requests_in_flight", "HTTP requests being served")
@@ -138,6 +178,11 @@ class Metrics:
     def __iter__(self) -> Iterator[Labelled[Counter] | Labelled[Gauge] | Labelled[Histogram]]:
         """Every metric there is."""
         return iter(self._declared)
+
+    def know(self, environments: Collection[str]) -> None:
+        """Count these environments under their own names, from zero on."""
+        self.environments.know(environments)
+        begin_at_zero(self, environments)
 
     def exposition(self) -> bytes:
         """Return what Prometheus reads."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from enum import StrEnum
 
 from rollcage.core.verdict_words import Cause, Word
-from rollcage.telemetry.labels import OutcomeLabel, tool_label
+from rollcage.telemetry.labels import OutcomeLabel, refusal_label, tool_label
 from rollcage.telemetry.metrics import Metrics
 
 
@@ -44,9 +44,21 @@ class MetricsWitness:
         if truncated:
             metrics.outputs_truncated.at(label).inc()
 
+    def call_failed(self, *, environment: str, tool: str, seconds: float, why: Cause | str) -> None:
+        """Count a call that was left without a result: why, by its rollout's verdict or by an error's code."""
+        metrics = self._metrics
+        label = tool_label(tool, custom=self._custom_tools(environment))
+        metrics.calls.at(label, OutcomeLabel.INFRA).inc()
+        metrics.call_seconds.at(label).observe(seconds)
+        metrics.call_failures.at(label, why if isinstance(why, Cause) else refusal_label(why)).inc()
+
     def sandbox_claimed(self, *, environment: str, seconds: float) -> None:
         """Count a claim that took so long."""
         self._metrics.claim_seconds.at(environment).observe(seconds)
+
+    def waited_in_line(self, *, environment: str, seconds: float) -> None:
+        """Count a rollout that found no sandbox ready, whether it got one in the end or not."""
+        self._metrics.queue_seconds.at(environment).observe(seconds)
 
     def rollout_moved(self, *, environment: str) -> None:
         """Count a rollout that asks for another sandbox before anything reached its first."""
@@ -60,11 +72,9 @@ class MetricsWitness:
         """Count a call that may have been delivered and was not answered."""
         self._metrics.calls_maybe_delivered.at(environment).inc()
 
-    def verdict_given(self, *, word: Word, cause: Cause) -> None:
+    def verdict_given(self, *, environment: str, word: Word, cause: Cause, calls: int) -> None:
         """Count a rollout that this process ended."""
-        self._metrics.verdicts.at(word, cause).inc()
-        if word is Word.MASKED:
-            self._metrics.infra_failures.at(cause).inc()
+        count_verdict(self._metrics, environment=environment, word=word, cause=cause, calls=calls)
 
     def store_bypassed(self, *, environment: str) -> None:
         """Count a call of a running rollout that went on without Redis."""
@@ -73,3 +83,11 @@ class MetricsWitness:
     def record_dropped(self, *, environment: str) -> None:
         """Count a result that could not be recorded after Redis was away."""
         self._metrics.records_dropped.at(environment).inc()
+
+
+def count_verdict(metrics: Metrics, *, environment: str, word: Word, cause: Cause, calls: int) -> None:
+    """Count a rollout that ended, with as many calls."""
+    metrics.verdicts.at(environment, word, cause).inc()
+    metrics.rollout_calls.at(environment, word).observe(calls)
+    if word is Word.MASKED:
+        metrics.infra_failures.at(environment, cause).inc()

@@ -31,6 +31,23 @@ async def test_a_sandbox_is_deleted_with_its_rollout(store: Store) -> None:
         await until(lambda: _spent(pools, 0), "the tick")
 
 
+@pytest.mark.parametrize("by", ["us", "somebody else"])
+async def test_a_sandbox_that_is_deleted_is_no_start_that_failed(store: Store, by: str) -> None:
+    pools = Pools(store, warm=1)
+    async with pools.keeper():
+        sandbox = await pools.claim("r1")
+        if by == "us":
+            await pools.finish("r1")
+        else:
+            await pools.call("r1")
+            pools.source.vanish(sandbox.name)
+        await until(lambda: _gone(pools, sandbox.name), "the deletion")
+        await pools.ready(1)
+
+    labels = {"environment": "small", "reason": "StartFailed"}
+    assert not pools.metrics.registry.get_sample_value("rollcage_start_failures_total", labels)
+
+
 @pytest.mark.parametrize(
     ("ending", "word", "cause"),
     [
@@ -52,7 +69,7 @@ async def test_a_death_after_a_call_is_a_verdict(store: Store, ending: Ending, w
     record = await pools.record("r1")
     assert record.verdict
     assert (record.verdict.word, record.verdict.cause, record.verdict.by) == (word, cause, "controller")
-    assert pools.metrics.verdicts.at(Word(word), Cause(cause))._value.get() == 1  # noqa: SLF001 - no other way to read it
+    assert pools.metrics.verdicts.at("small", Word(word), Cause(cause))._value.get() == 1  # noqa: SLF001 - no other way to read it
     (evidence,) = await store.rollouts.evidence(key("r1"))
     assert json.loads(evidence)["ending"]["cause"] == ending.cause
 

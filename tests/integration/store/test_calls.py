@@ -124,6 +124,19 @@ async def test_only_whoever_made_a_mark_can_take_it_back(placed: Desk) -> None:
     assert (await placed.record("r1")).delivered == 0
 
 
+async def test_a_call_that_was_taken_back_spends_no_budget(placed: Desk) -> None:
+    for attempt in ("attempt-1", "attempt-2", "attempt-3"):
+        assert (await placed.begin("r1", attempt=attempt)).number == 1
+        await placed.store.calls.retract(key("r1"), "call-1", attempt=attempt)
+
+    await placed.begin("r1", "call-1")
+    await placed.begin("r1", "call-2")
+
+    page = await placed.store.calls.trajectory(key("r1"))
+    assert [(one.number, one.id) for one in page.items] == [(1, "call-1"), (2, "call-2")]
+    assert (await placed.record("r1")).calls == 2
+
+
 async def test_a_finished_call_cannot_be_taken_back(placed: Desk) -> None:
     await placed.begin("r1")
     await placed.store.calls.finish(key("r1"), "call-1", result=b"", outcome="ok")

@@ -250,6 +250,17 @@ async def test_one_forgotten_script_of_two_changes_nothing_for_the_caller(desk: 
     assert begun.state is CallState.NEW
 
 
+async def test_a_server_that_remembers_how_to_begin_but_not_how_to_claim_changes_nothing_either(desk: Desk) -> None:
+    await desk.offer("s1", "s2")
+    await desk.store.claims.start(wish("before"), call("c1"))
+    await desk.redis.script_flush()
+    await desk.store.calls.begin(wish("before").subject.key, call("c2"), sandbox=None)
+
+    begun = await desk.store.claims.start(wish("new"), call())
+
+    assert begun.state is CallState.NEW
+
+
 async def test_a_first_call_takes_one_round_trip(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     await desk.offer("s1", "s2")
     await desk.store.claims.start(wish("r1"), call())

@@ -83,7 +83,7 @@ class TestTheFingerprint:
         [
             {"pool": {"warm": 7, "maxPods": 9}},
             {"description": "for people"},
-            {"grader": "graders:score"},
+            {"grading": {"grader": {"kind": "function", "function": "graders:score"}}},
             {"budgets": {"lifetimeSeconds": 3600, "wallSeconds": 1800, "calls": 5, "idleSeconds": 60}},
         ],
         ids=["the size of the pool", "the description", "the grader", "what a rollout may do"],

@@ -55,6 +55,12 @@ def test_what_libraries_log_goes_the_same_way_and_is_redacted_too(lines: io.Stri
     assert TOKEN not in json.dumps(event)
 
 
+def test_fields_given_the_standard_way_are_fields_too(lines: io.StringIO) -> None:
+    logging.getLogger("rollcage.sandboxes").warning("isolation_found", extra={"tier": "bubblewrap", "token": TOKEN})
+    (event,) = written(lines)
+    assert (event["tier"], event["token"]) == ("bubblewrap", HIDDEN)
+
+
 def test_an_exception_is_redacted_and_stays_on_its_line(lines: io.StringIO) -> None:
     structlog.get_logger().error("call_broke", exc_info=ValueError(f"Authorization: Bearer {TOKEN}"))
     (event,) = written(lines)

@@ -74,12 +74,31 @@ def test_a_cut_output_is_counted(counted: Counted) -> None:
 
 
 def test_a_masked_rollout_is_a_failure_of_the_infrastructure_and_others_are_not(counted: Counted) -> None:
-    counted.witness.verdict_given(word=Word.MASKED, cause=Cause.EVICTED)
-    counted.witness.verdict_given(word=Word.TRAINABLE, cause=Cause.OUT_OF_MEMORY)
-    assert counted['rollcage_infra_failures_total{cause="evicted"}'] == 1
-    assert counted['rollcage_verdicts_total{cause="out_of_memory",verdict="trainable"}'] == 1
+    counted.witness.verdict_given(environment="swe", word=Word.MASKED, cause=Cause.EVICTED, calls=3)
+    counted.witness.verdict_given(environment="swe", word=Word.TRAINABLE, cause=Cause.OUT_OF_MEMORY, calls=5)
+    assert counted['rollcage_infra_failures_total{cause="evicted",environment="swe"}'] == 1
+    assert counted['rollcage_verdicts_total{cause="out_of_memory",environment="swe",verdict="trainable"}'] == 1
+    assert counted['rollcage_rollout_calls_sum{environment="swe",verdict="masked"}'] == 3
     with pytest.raises(StopIteration):
-        assert counted['rollcage_infra_failures_total{cause="out_of_memory"}']
+        assert counted['rollcage_infra_failures_total{cause="out_of_memory",environment="swe"}']
+
+
+@pytest.mark.parametrize("why", [Cause.EVICTED, "no_sandbox"])
+def test_a_call_without_a_result_is_counted_as_ours_and_by_why(counted: Counted, why: Cause | str) -> None:
+    counted.witness.call_failed(environment="swe", tool="shell", seconds=0.2, why=why)
+    assert counted['rollcage_calls_total{outcome="infra",tool="shell"}'] == 1
+    assert counted['rollcage_call_seconds_count{tool="shell"}'] == 1
+    assert counted[f'rollcage_call_failures_total{{cause="{why}",tool="shell"}}'] == 1
+
+
+@pytest.mark.parametrize("name", ["", "\ud800", "a\n{x}", "shell\0", "x" * 100_000], ids=repr)
+def test_names_that_somebody_made_up_grow_no_metric_and_break_nothing(counted: Counted, name: str) -> None:
+    counted.answered(tool=name)
+    counted.witness.call_failed(environment="swe", tool=name, seconds=0.2, why=name)
+    counted.witness.sandbox_claimed(environment=name, seconds=1)
+    assert counted['rollcage_calls_total{outcome="ok",tool="unknown"}'] == 1
+    assert counted['rollcage_call_failures_total{cause="internal",tool="unknown"}'] == 1
+    assert counted['rollcage_claim_seconds_count{environment="other"}'] == 1
 
 
 @pytest.mark.parametrize(

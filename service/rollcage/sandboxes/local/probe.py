@@ -1,19 +1,17 @@
 """
-Ask a toolserver over its socket whether it is there, and whether it is ready.
+Ask a toolserver over its socket whether it is there.
 
-No more than the two requests that need no signature; nothing is known here of
-rollouts or calls.
+With a request that needs no signature; nothing is known here of rollouts or
+calls, and whether a set-up is done is for the controller to ask.
 """
 
 import asyncio
-from collections.abc import Callable
-from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
 _REQUEST: Final = b"GET /readyz HTTP/1.1\r\nHost: toolserver\r\nConnection: close\r\n\r\n"
 _LONGEST_LINE: Final = 1 << 12
-# One that is starting is ready within milliseconds; one with a set-up may take minutes.
+# One that is starting answers within milliseconds; one that has much to do, later.
 _SOON: Final = 0.002
 _LATER: Final = 0.25
 
@@ -33,21 +31,13 @@ async def answer(socket: Path) -> int:
 
 async def answering(socket: Path) -> None:
     """Return once it answers, whatever it says."""
-    await _until(socket, lambda _: True)
-
-
-async def ready(socket: Path) -> None:
-    """Return once its set-up is done; one that failed never gets there."""
-    await _until(socket, lambda status: status == HTTPStatus.OK)
-
-
-async def _until(socket: Path, enough: Callable[[int], bool]) -> None:
     pause = _SOON
     while True:
         try:
-            if enough(await answer(socket)):
-                return
+            await answer(socket)
         except OSError:
-            pass  # It is ending, which others notice, or has too much to do.
-        await asyncio.sleep(pause)
-        pause = min(2 * pause, _LATER)
+            # It is ending, which others notice, or has too much to do.
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LATER)
+        else:
+            return

@@ -79,6 +79,7 @@ class LocalSource:
         self._board = Board()
         self._lives: dict[str, Task[None]] = {}
         self._deleting: set[str] = set()
+        self._first: dict[str, int] = {}
 
     def template(self, environment: Environment) -> str:
         """Return the fingerprint of the recipe; everything else is this process's own and ends with it."""
@@ -132,6 +133,10 @@ class LocalSource:
         """Name the machine; what else there is to know stands in the ending."""
         return {"tier": str(self.detection.tier), "node": sandbox.node}
 
+    def process(self, name: str) -> int | None:
+        """Return the first process of a sandbox that runs, by this machine's numbers; its end is the sandbox's."""
+        return self._first.get(name)
+
     def observe(self) -> AbstractAsyncContextManager[AsyncIterator[Change]]:
         """Watch all sandboxes of this source."""
         return self._board.observe()
@@ -163,6 +168,8 @@ class LocalSource:
                     started = await stack.enter_async_context(
                         self._starter.start(name, key=self._shown(name).uid[:16], made=made)
                     )
+                    self._first[name] = started.tree.pid
+                    stack.callback(self._first.pop, name)
                     ended = self._tasks.create_task(started.tree.wait())
                     answered = await _before(ended, probe.answering(started.socket))
             except StartFailed as failure:
@@ -172,9 +179,8 @@ class LocalSource:
             try:
                 async with asyncio.timeout(made.lifetime):
                     if answered:
-                        self._change(name, address=f"unix:{started.socket}")
-                        if await _before(ended, probe.ready(started.socket)):
-                            self._change(name, phase=Phase.RUNNING)
+                        # Whether its set-up is done, or has failed, is for the controller to ask, as of a pod.
+                        self._change(name, address=f"unix:{started.socket}", phase=Phase.RUNNING)
                     code = await asyncio.shield(ended)
             except TimeoutError:
                 return endings.outlived(made.lifetime)

@@ -31,6 +31,13 @@ local function keep(name) call('PEXPIRE', name, arg.retention) end
 -- An emptied server has no phase, so it is not live until somebody declares it so.
 local function live() return call('HGET', key('state'), 'phase') == 'live' end
 
+-- An ended rollout is to be archived, if somebody does that; once more when its record has changed.
+local function to_archive(rollout)
+  if call('EXISTS', key('archivist')) == 0 then return end
+  call('ZADD', key('unarchived'), now, rollout)
+  keep(key('unarchived'))
+end
+
 -- Whoever was replaced as leader learns it here, before anything is written.
 local function deposed()
   if not arg.leader then return nil end

@@ -11,7 +11,7 @@ end
 if arg.boot and not f[6] then call('HSET', r, 'boot', arg.boot) end
 
 if call('HSETNX', results, arg.call, arg.result) == 1 then
-  call('HSET', marks, arg.call, mark .. ' ' .. tostring(now) .. ' ' .. arg.outcome)
+  call('HSET', marks, arg.call, mark .. ' ' .. tostring(now) .. ' ' .. arg.outcome .. ' ' .. arg.shown)
   call('HSET', r, 'bytes', number(f[7]) + #arg.result)
   -- The first result makes the key; later ones prolong it now and then.
   if now - number(f[8]) > tonumber(arg.retention) / 100 then

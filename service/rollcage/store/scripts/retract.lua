@@ -12,6 +12,8 @@ if mine then
   call('HDEL', arguments, arg.call)
   call('LREM', key('order', arg.rollout), -1, arg.call)
   call('HINCRBY', r, 'delivered', -1)
+  -- What we take back must not spend the budget of a model that did nothing wrong.
+  call('HINCRBY', r, 'calls', -1)
   if run then call('HINCRBY', key('run', run), 'calls', -1) end
 end
 return {(mine or not mark) and 'retracted' or 'stands', number(call('HGET', r, 'delivered'))}

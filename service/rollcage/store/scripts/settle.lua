@@ -36,7 +36,8 @@ if arg.ends and f[1] ~= 'ended' then
   unfile(arg.rollout, 'active')
   file(arg.rollout, 'ended')
   count(f[3], {active = -1, ended = 1})
+  to_archive(arg.rollout)
 end
 
-f = call('HMGET', r, 'verdict', 'cause', 'verdict_by', 'verdict_at', 'sandbox', 'card')
-return {set and '1' or '', f[1], f[2], f[3], f[4], text(f[5]), text(f[6])}
+f = call('HMGET', r, 'verdict', 'cause', 'verdict_by', 'verdict_at', 'sandbox', 'card', 'delivered')
+return {set and '1' or '', f[1], f[2], f[3], f[4], text(f[5]), text(f[6]), text(f[7])}

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import aiohttp
 
-from rollcage.gateway.errors import FileRefused, SandboxUnreachable
+from rollcage.rollouts.errors import FileRefused, SandboxUnreachable
 from rollcage.rollouts.routes import Reach
 from rollcage.wire.messages import ErrorCode, Refusal
 
