@@ -85,6 +85,7 @@ async def _serve(url: str) -> None:
         parts = Parts(
             use_cases=use_cases,
             records=store.rollouts,
+            pools=store.pools,
             tenants=Directory.of([Tenant(name="ours", tokens=(token_hash(TOKEN),))]),
             environments=environments,
             metrics=metrics,

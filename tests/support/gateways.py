@@ -21,6 +21,7 @@ from rollcage.gateway.app import gateway
 from rollcage.gateway.ports import Limits, Parts
 from rollcage.gateway.serving import Serving, server
 from rollcage.gateway.tenants import Directory, Quotas, Tenant, token_hash
+from rollcage.store.pools import Counts
 from rollcage.store.records import Page
 from rollcage.telemetry.metrics import Metrics
 from support.environments import environment
@@ -33,10 +34,12 @@ if TYPE_CHECKING:
     from rollcage.core.environment import Environment
     from rollcage.gateway.exchange import Message
     from rollcage.gateway.front import Front
-    from rollcage.gateway.ports import Records, UseCases
+    from rollcage.gateway.ports import Pools, Records, UseCases
     from rollcage.gateway.serving import DrainingServer
+    from rollcage.store.pools import Level
     from rollcage.store.records import Rollout
     from rollcage.store.rollouts import Run
+    from rollcage.store.tallies import Tally
 
 TOKEN = "ours-0123456789abcdefghijklmnopqrstuvwxyz"  # noqa: S105 - made up
 THEIRS = "theirs-0123456789abcdefghijklmnopqrstuvwxyz"
@@ -56,14 +59,29 @@ class NoRecords:
     async def of_tenant(self, *_: Any, **__: Any) -> Page[Rollout]:
         return Page((), None)
 
+    async def tallies(self, *_: Any, **__: Any) -> tuple[Tally, ...]:
+        return ()
+
     async def runs(self, *_: Any, **__: Any) -> tuple[Run, ...]:
         return ()
+
+
+class NoPools:
+    """Pools in which nothing ever is."""
+
+    async def counts(self, environment: str) -> Counts:
+        assert environment
+        return Counts(0, 0, 0, 0, 0, 0)
+
+    async def levels(self) -> Mapping[str, Level] | None:
+        return None
 
 
 def parts(
     use_cases: UseCases | None = None,
     *,
     records: Records | None = None,
+    pools: Pools | None = None,
     environments: Mapping[str, Environment] | None = None,
     limits: Limits | None = None,
     quotas: Quotas | None = None,
@@ -76,6 +94,7 @@ def parts(
     return Parts(
         use_cases=use_cases or Scripted(),
         records=records or NoRecords(),
+        pools=pools or NoPools(),
         tenants=Directory.of((ours, theirs)),
         environments=environments or {"small": environment()},
         metrics=metrics,

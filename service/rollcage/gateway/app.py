@@ -5,8 +5,9 @@ Nothing is decided here. Which parts are real is said in wiring, how the
 application is served in ``serving``.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from rollcage.gateway.dialects.agent_rft.openapi import with_agent_rft
 from rollcage.gateway.dialects.agent_rft.route import AgentRft
 from rollcage.gateway.dialects.native import router as native
 from rollcage.gateway.errors import BadRequest
+from rollcage.gateway.exchange import App
 from rollcage.gateway.front import Front
 from rollcage.gateway.ports import Checks, Parts
 from rollcage.gateway.problems import INTERNAL, MEDIA_TYPE, Problem, problem_of
@@ -39,8 +41,10 @@ _NOT_SERVED: Final = {
 _log = structlog.get_logger()
 
 
-def gateway(parts: Parts, *, checks: Checks, background: Background | None = None) -> Front:
-    """Return the application."""
+def gateway(
+    parts: Parts, *, checks: Checks, background: Background | None = None, mounts: Mapping[str, App] | None = None
+) -> Front:
+    """Return the application; *mounts* are others' that are served along with it, by path."""
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -61,6 +65,8 @@ def gateway(parts: Parts, *, checks: Checks, background: Background | None = Non
     app.state.parts = parts
     _serve_operations(app, parts, Readiness(checks, parts.admission))
     app.include_router(native())
+    for path, mounted in (mounts or {}).items():
+        app.mount(path, mounted)
     _tell_problems(app)
     app.openapi = with_agent_rft(app.openapi)  # type: ignore[method-assign]
     return Front(parts, agent_rft=AgentRft(parts), rest=app, state=app)
@@ -76,11 +82,19 @@ def _serve_operations(app: FastAPI, parts: Parts, readiness: Readiness) -> None:
         report = await readiness.report()
         status = HTTPStatus.OK if report.ready else HTTPStatus.SERVICE_UNAVAILABLE
         return JSONResponse(
-            {"ready": report.ready, "draining": report.draining, "checks": dict(report.checks)}, status_code=status
+            {
+                "ready": report.ready,
+                "draining": report.draining,
+                "checks": dict(report.checks),
+                # Answers carry no date; whoever looks for trouble wants to compare clocks.
+                "time": datetime.now(UTC).isoformat(),
+            },
+            status_code=status,
         )
 
     @app.get("/metrics", tags=["operations"], summary="For Prometheus", response_class=Response)
-    async def metrics() -> Response:
+    def metrics() -> Response:
+        # In a thread: with many environments it takes longer than a call should wait.
         return Response(parts.metrics.exposition(), media_type=CONTENT_TYPE)
 
 

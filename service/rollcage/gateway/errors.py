@@ -78,22 +78,3 @@ class TenantBusy(RollcageError):
     def __init__(self, *, quota: int) -> None:
         super().__init__(f"{quota} calls are in flight, which is the tenant's quota")
         self.quota = quota
-
-
-class NotImplementedYet(RollcageError):
-    """The request is understood, and this release cannot do it."""
-
-    code = "not_implemented"
-
-
-class FileRefused(RollcageError):
-    """The sandbox's file system does not allow it; that is the sandbox's own state."""
-
-    code = "file_error"
-
-
-class SandboxUnreachable(RollcageError):
-    """The rollout's sandbox did not serve the transfer; whether it lives is for a call to find out."""
-
-    code = "sandbox_unreachable"
-    retry_after = 1.0

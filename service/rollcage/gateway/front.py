@@ -19,6 +19,8 @@ from rollcage.telemetry.labels import DialectLabel, LimitLabel, status_label
 
 # Uploads, which have no size limit but the sandbox's disk.
 UNBOUNDED: Final = ("/files", "/tree")
+# What the cluster asks, every few seconds.
+OPERATIONS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 class Front:
@@ -42,7 +44,8 @@ class Front:
 
     async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
         limit = self._parts.limits.native_body_bytes
-        counted = self._counted(send)
+        dialect = DialectLabel.OPERATIONS if scope["path"] in OPERATIONS else DialectLabel.NATIVE
+        counted = self._counted(send, dialect)
         if scope["method"] == "PUT" and scope["path"].endswith(UNBOUNDED):
             # Streamed on, and never kept here.
             await self._rest(scope, receive, counted)
@@ -58,12 +61,12 @@ class Front:
                 return
         await self._rest(scope, _bounded(receive, limit), counted)
 
-    def _counted(self, send: Send) -> Send:
+    def _counted(self, send: Send, dialect: DialectLabel) -> Send:
         admission, requests = self._parts.admission, self._parts.metrics.requests
 
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
-                requests.at(DialectLabel.NATIVE, status_label(message["status"])).inc()
+                requests.at(dialect, status_label(message["status"])).inc()
                 if admission.draining:
                     message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
             await send(message)

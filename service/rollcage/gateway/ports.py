@@ -5,22 +5,25 @@ Wiring gives the real ones; tests give scripted ones. Everything else about
 them is none of the gateway's business.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
 from rollcage.core.environment import Environment
 from rollcage.core.health import Health
-from rollcage.core.ids import RolloutId, RunId, RunKey, TenantKey
+from rollcage.core.ids import RolloutId, RolloutKey, RunId, RunKey, TenantKey
 from rollcage.gateway.admission import Admission
 from rollcage.gateway.tenants import Tenant
+from rollcage.grading.desk import Graded, Request
 from rollcage.rollouts.actions import Action, Answer
 from rollcage.rollouts.routes import Reach
 from rollcage.rollouts.views import RolloutVerdict, Step
+from rollcage.store.pools import Counts, Level
 from rollcage.store.records import Page, Rollout
 from rollcage.store.reservations import Reservation
 from rollcage.store.rollouts import Label, Run, Settled
+from rollcage.store.tallies import Tally
 from rollcage.telemetry.metrics import Metrics
 
 
@@ -67,8 +70,31 @@ class Records(Protocol):
     ) -> Page[Rollout]:
         """Return a tenant's rollouts, newest first."""
 
+    async def tallies(self, rollouts: Sequence[RolloutKey]) -> tuple[Tally, ...]:
+        """Return what each rollout's calls add up to."""
+
     async def runs(self, tenant: TenantKey, *, limit: int = 100) -> tuple[Run, ...]:
         """Return the figures of a tenant's latest runs, newest first."""
+
+
+class Pools(Protocol):
+    """How the pools stand, over all tenants."""
+
+    async def counts(self, environment: str) -> Counts:
+        """Count an environment's sandboxes and waiters."""
+
+    async def levels(self) -> Mapping[str, Level] | None:
+        """Return what only the leader sees, or None if nobody has led for a while."""
+
+
+class Graders(Protocol):
+    """Gives scores, or reasons why there is none."""
+
+    async def grade(self, request: Request) -> Graded:
+        """Return a rollout's score, the recorded one if there is one."""
+
+    async def score(self, rollout: RolloutId) -> Graded | None:
+        """Return the score that stands."""
 
 
 class Doorkeeper(Protocol):
@@ -99,11 +125,14 @@ class Parts:
 
     use_cases: UseCases
     records: Records
+    pools: Pools
     tenants: Doorkeeper
     environments: Mapping[str, Environment]
     metrics: Metrics
     admission: Admission
     limits: Limits = field(default_factory=Limits)
+    # Without it every request for a score is refused.
+    graders: Graders | None = None
 
 
 # What must be there before trainers may come, by name: the store, the signing key.

@@ -32,6 +32,7 @@ STATUSES: Final[Mapping[str, HTTPStatus]] = MappingProxyType(
         "body_too_slow": HTTPStatus.REQUEST_TIMEOUT,
         "call_conflict": HTTPStatus.CONFLICT,
         "record_full": HTTPStatus.CONFLICT,
+        "grade_conflict": HTTPStatus.CONFLICT,
         "rollout_ended": HTTPStatus.GONE,
         "arguments_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         "body_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -41,7 +42,6 @@ STATUSES: Final[Mapping[str, HTTPStatus]] = MappingProxyType(
         "over_quota": HTTPStatus.TOO_MANY_REQUESTS,
         "tenant_busy": HTTPStatus.TOO_MANY_REQUESTS,
         # Ours.
-        "not_implemented": HTTPStatus.SERVICE_UNAVAILABLE,
         "overloaded": HTTPStatus.SERVICE_UNAVAILABLE,
         "queue_full": HTTPStatus.SERVICE_UNAVAILABLE,
         "claim_timed_out": HTTPStatus.SERVICE_UNAVAILABLE,
@@ -55,6 +55,16 @@ STATUSES: Final[Mapping[str, HTTPStatus]] = MappingProxyType(
         "still_running": HTTPStatus.SERVICE_UNAVAILABLE,
         "may_have_run": HTTPStatus.SERVICE_UNAVAILABLE,
         "restore_conflict": HTTPStatus.SERVICE_UNAVAILABLE,
+        # No score, and no zero either.
+        "no_grader": HTTPStatus.SERVICE_UNAVAILABLE,
+        "grader_crashed": HTTPStatus.SERVICE_UNAVAILABLE,
+        "grader_timed_out": HTTPStatus.SERVICE_UNAVAILABLE,
+        "grader_refused": HTTPStatus.SERVICE_UNAVAILABLE,
+        "graders_busy": HTTPStatus.SERVICE_UNAVAILABLE,
+        "score_invalid": HTTPStatus.SERVICE_UNAVAILABLE,
+        "artifacts_missing": HTTPStatus.SERVICE_UNAVAILABLE,
+        "grading_sandbox_failed": HTTPStatus.SERVICE_UNAVAILABLE,
+        "rollout_abandoned": HTTPStatus.SERVICE_UNAVAILABLE,
     }
 )
 

@@ -8,7 +8,8 @@ in flight come to their end, and goes.
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from types import FrameType
@@ -40,6 +41,8 @@ class Serving:
     linger: timedelta = timedelta(seconds=5)
     # A call may take nine minutes, and a little more.
     drain: timedelta = timedelta(seconds=600)
+    # Whether SIGTERM and SIGINT are for the gateway; not where it is a part of a process.
+    signals: bool = True
 
 
 class DrainingServer(uvicorn.Server):
@@ -51,13 +54,21 @@ class DrainingServer(uvicorn.Server):
         *,
         admission: Admission,
         linger: timedelta,
+        signals: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(config)
         self._admission = admission
+        self._signals = signals
         self._linger = linger.total_seconds()
         self._clock = clock
         self._told_at: float | None = None
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Take the process's signals while serving, unless they are somebody else's."""
+        with super().capture_signals() if self._signals else nullcontext():
+            yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to drain at the first signal; stop listening at the second."""
@@ -116,4 +127,4 @@ def server(app: App, serving: Serving, *, admission: Admission) -> DrainingServe
         timeout_keep_alive=int(serving.idle.total_seconds()),
         timeout_graceful_shutdown=int(serving.drain.total_seconds()),
     )
-    return DrainingServer(config, admission=admission, linger=serving.linger)
+    return DrainingServer(config, admission=admission, linger=serving.linger, signals=serving.signals)

@@ -20,9 +20,9 @@ import orjson
 from rollcage.core.errors import RollcageError
 from rollcage.gateway.ports import UseCases
 from rollcage.gateway.problems import problem_of
-from rollcage.gateway.transfers import way
 from rollcage.rollouts.actions import Action, Answer, prepare
 from rollcage.rollouts.routes import Reach
+from rollcage.rollouts.transfers import way
 
 # Between two looks whether the sandbox knows the call yet: a person watches, and nothing tells us.
 _LOOK_AGAIN: Final = 0.02

@@ -19,6 +19,9 @@ __all__ = ["ask", "binary", "stage"]
 @pytest.fixture
 def ask(stage: Stage) -> Caller:
     made = parts(
-        stage.use_cases, records=stage.store.rollouts, environments={stage.environment.name: stage.environment}
+        stage.use_cases,
+        records=stage.store.rollouts,
+        pools=stage.store.pools,
+        environments={stage.environment.name: stage.environment},
     )
     return Caller(gateway(made, checks=all_is_well))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from rollcage.store.pools import Level
 from support.gateways import THEIRS
 
 if TYPE_CHECKING:
@@ -140,6 +141,37 @@ async def test_a_run_has_figures_and_a_health(ask: Caller, stage: Stage) -> None
     health = (await ask("GET", "/v1/runs/run-1/health")).json()
     assert (health["advice"], health["masked_share"]) == ("proceed", 0.0)
     assert (await ask("GET", "/v1/runs/run-9/health")).code == (404, "run_unknown")
+
+
+async def test_a_runs_rollouts_come_with_what_their_calls_add_up_to(ask: Caller, stage: Stage) -> None:
+    await stage.sandbox("sbx-1")
+    await call(ask, "r1", "printf 12345")
+    await call(ask, "r1", "printf 12345")
+    await call(ask, "r1", "false")
+    page = (await ask("GET", "/v1/runs/run-1/rollouts")).json()
+    (one,) = page["rollouts"]
+    assert (one["rollout"], one["state"], page["cursor"]) == ("r1", "bound", None)
+    tally = one["tally"]
+    assert (tally["calls"], tally["repeated"], tally["outcomes"]) == (3, 1, {"ok": 2, "failed": 1})
+    assert tally["shown"] == 2 * len("12345") + len("[exit code 1]")
+    assert 0 <= tally["median_ms"] <= tally["slowest_ms"]
+    as_them = {"authorization": f"Bearer {THEIRS}"}
+    assert (await ask("GET", "/v1/runs/run-1/rollouts", headers=as_them)).json()["rollouts"] == []
+
+
+async def test_pools_are_counted_over_all_tenants_and_name_nobody(ask: Caller, stage: Stage) -> None:
+    await stage.sandbox("sbx-1")
+    await stage.sandbox("sbx-2")
+    await call(ask, "r1", "true")
+    found = (await ask("GET", "/v1/pools", headers={"authorization": f"Bearer {THEIRS}"})).json()
+    (pool,) = found["pools"]
+    assert (found["controller_heard"], pool["starting"]) == (False, None)
+    assert (pool["environment"], pool["ready"], pool["claimed"], pool["waiting"]) == ("small", 1, 1, 0)
+    assert "r1" not in str(found)
+    await stage.store.as_leader(1).pools.tell({"small": Level(wanted=7, starting=2)})
+    told = (await ask("GET", "/v1/pools")).json()
+    assert (told["controller_heard"], told["pools"][0]["wanted"], told["pools"][0]["starting"]) == (True, 7, 2)
+    assert (await ask("GET", "/v1/pools", headers={})).code == (401, "not_authorized")
 
 
 async def test_sandboxes_are_reserved_within_the_quota(ask: Caller, stage: Stage) -> None:

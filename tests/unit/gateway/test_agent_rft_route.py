@@ -216,9 +216,9 @@ async def test_only_post_is_served() -> None:
     assert (await Fixture().ask("GET", TOOLS)).code == (405, "wrong_method")
 
 
-async def test_grading_refuses_and_says_that_it_is_not_there_yet() -> None:
+async def test_a_gateway_without_graders_refuses_and_never_gives_a_number() -> None:
     reply = await Fixture().ask("POST", "/agent-rft/environments/small/grade", {"sample": {}, "item": {}})
-    assert reply.code == (503, "not_implemented")
+    assert reply.code == (503, "no_grader")
     assert "score" not in reply.json()
 
 

@@ -7,6 +7,7 @@ a text, our own faults are always a 5xx, and a 4xx is left for requests that no
 configured trainer sends.
 """
 
+import math
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
@@ -59,6 +60,13 @@ def output_body(*, call_id: str, own_id: str, output: str) -> bytes:
         return body
     room = LARGEST_ANSWER - 1 - _NOTE_ROOM - len(_body(call_id, own_id, ""))
     return _body(call_id, own_id, _cut(output, room))
+
+
+def score_body(score: float) -> bytes:
+    """Return the answer to a request for a score: a finite number, always."""
+    if not math.isfinite(score):
+        raise ValueError("no score")
+    return orjson.dumps({"score": score})
 
 
 def text_of(error: RollcageError) -> str | None:

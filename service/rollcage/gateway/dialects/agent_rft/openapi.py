@@ -44,7 +44,26 @@ _OUTPUT: Final = {
 }
 _GRADE: Final = {
     "type": "object",
-    "properties": {"sample": {"type": "object"}, "item": {"type": "object"}, "trace_id": _TEXT},
+    "description": "What the endpoint grader is asked. Unknown fields are ignored.",
+    "required": ["sample"],
+    "properties": {
+        "sample": {
+            "type": "object",
+            "description": "The final answer.",
+            "properties": {"output_text": _TEXT, "output_json": {}},
+        },
+        "item": {"type": "object", "description": "The dataset row."},
+        "trace_id": {
+            **_TEXT,
+            "pattern": "^[A-Za-z0-9_.:-]{1,200}$",
+            "description": "The rollout. Without it the grader is tried on the answer alone.",
+        },
+    },
+}
+_SCORE: Final = {
+    "type": "object",
+    "required": ["score"],
+    "properties": {"score": {"type": "number", "description": "A finite number of the declared range."}},
 }
 PROBLEM: Final = {
     "type": "object",
@@ -85,7 +104,13 @@ def with_agent_rft(openapi: Callable[[], dict[str, Any]]) -> Callable[[], dict[s
             described.update(openapi())
             described["paths"] |= _paths()
             schemas = described.setdefault("components", {}).setdefault("schemas", {})
-            schemas |= {"ToolCall": _TOOL_CALL, "ToolOutput": _OUTPUT, "GradeRequest": _GRADE, "Problem": PROBLEM}
+            schemas |= {
+                "ToolCall": _TOOL_CALL,
+                "ToolOutput": _OUTPUT,
+                "GradeRequest": _GRADE,
+                "Score": _SCORE,
+                "Problem": PROBLEM,
+            }
         return described
 
     return describe
@@ -106,19 +131,18 @@ def _paths() -> dict[str, Any]:
         paths[f"{prefix}{base}/tools"] = {"post": call}
         named = _operation("Call the tool that the path names", (*names, "tool"), "ToolCall", "ToolOutput")
         paths[f"{prefix}{base}/tools/{{tool}}"] = {"post": named}
-        grade = _operation("Grade a rollout: not there yet, always 503", names, "GradeRequest", None)
+        grade = _operation("Grade a rollout", names, "GradeRequest", "Score")
         paths[f"{prefix}{base}/grade"] = {"post": grade}
     return paths
 
 
-def _operation(summary: str, names: tuple[str, ...], takes: str, gives: str | None) -> dict[str, Any]:
+def _operation(summary: str, names: tuple[str, ...], takes: str, gives: str) -> dict[str, Any]:
     answers = {
         status: {"description": text, "content": {"application/problem+json": {"schema": _ref("Problem")}}}
         for status, text in _REFUSALS.items()
     }
-    if gives:
-        shown = {"description": "What the model is shown.", "content": {"application/json": {"schema": _ref(gives)}}}
-        answers = {"200": shown, **answers}
+    text = "The score." if gives == "Score" else "What the model is shown."
+    answers = {"200": {"description": text, "content": {"application/json": {"schema": _ref(gives)}}}, **answers}
     return {
         "tags": ["agent-rft"],
         "summary": summary,

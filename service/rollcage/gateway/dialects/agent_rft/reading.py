@@ -17,6 +17,7 @@ import orjson
 
 from rollcage.core.ids import trainers_id
 from rollcage.gateway.errors import BadRequest
+from rollcage.grading.protocol import Answer
 
 PREFIX: Final = "/agent-rft/"
 
@@ -61,6 +62,16 @@ class ToolCall:
     tool: str | None
     arguments: Any
     environment: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GradeCall:
+    """What a request for a score says; *rollout* is None for a person who tries the grader."""
+
+    rollout: str | None
+    environment: str | None
+    answer: Answer
+    item: dict[str, Any]
 
 
 @lru_cache(maxsize=1024)
@@ -127,9 +138,42 @@ def read_call(body: bytes, address: Address, *, fresh: Callable[[], str]) -> Too
     )
 
 
+def read_grade(body: bytes, address: Address) -> GradeCall:
+    """Read a request for a score."""
+    fields = _object(body)
+    rollout = _text(fields, "trace_id")
+    if rollout is not None:
+        trainers_id("trace_id", rollout)
+    item = fields.get("item")
+    return GradeCall(
+        rollout=rollout,
+        environment=address.environment or _environment(item),
+        answer=answer_in(fields.get("sample")),
+        item=item if isinstance(item, dict) else {},
+    )
+
+
+def answer_in(sample: Any) -> Answer:
+    """Return the final answer of a sample; one that is not there is empty, which is the model's own doing."""
+    if not isinstance(sample, dict):
+        raise BadRequest("there is no sample")
+    text, given = sample.get("output_text"), sample.get("output_json")
+    if not isinstance(text, str):
+        text = _last_message(sample.get("choices"))
+    return Answer.of(text, given)
+
+
 def only_tool(call: ToolCall, tools: tuple[str, ...]) -> ToolCall:
     """Let a call that names no tool mean the only one there is."""
     return replace(call, tool=tools[0]) if len(tools) == 1 else call
+
+
+def _last_message(choices: Any) -> str:
+    try:
+        content = choices[0]["message"]["content"]
+    except (KeyError, IndexError, TypeError):
+        return ""
+    return content if isinstance(content, str) else ""
 
 
 def _object(body: bytes) -> dict[str, Any]:

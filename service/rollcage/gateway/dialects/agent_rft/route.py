@@ -15,13 +15,23 @@ from rollcage.core.errors import RollcageError
 from rollcage.core.ids import BadId, RolloutId, environment_name
 from rollcage.gateway.auth import admitted
 from rollcage.gateway.definitions import tool_names
-from rollcage.gateway.dialects.agent_rft.answering import output_body, refusal_of, text_of
-from rollcage.gateway.dialects.agent_rft.reading import Address, Task, ToolCall, only_tool, read_address, read_call
-from rollcage.gateway.errors import BodyTooLarge, EnvironmentUnknown, NoSuchRoute, NotImplementedYet, WrongMethod
+from rollcage.gateway.dialects.agent_rft.answering import output_body, refusal_of, score_body, text_of
+from rollcage.gateway.dialects.agent_rft.reading import (
+    Address,
+    Task,
+    ToolCall,
+    only_tool,
+    read_address,
+    read_call,
+    read_grade,
+)
+from rollcage.gateway.errors import BodyTooLarge, EnvironmentUnknown, NoSuchRoute, WrongMethod
 from rollcage.gateway.exchange import Gone, Receive, Scope, Send, header, read_body, send_json, send_problem
 from rollcage.gateway.ports import Parts
 from rollcage.gateway.problems import INTERNAL, Problem
 from rollcage.gateway.tenants import Tenant
+from rollcage.grading.desk import Request
+from rollcage.grading.errors import NoGrader
 from rollcage.rollouts.actions import Action
 from rollcage.telemetry.labels import DialectLabel, LimitLabel, status_label
 from rollcage.telemetry.logs import about
@@ -70,7 +80,7 @@ class AgentRft:
         try:
             body = await read_body(scope, receive, limit=parts.limits.rft_body_bytes)
             if address.task is Task.GRADE:
-                raise NotImplementedYet
+                return await self._graded(body, address, tenant)
             return await self._called(body, address, tenant)
         finally:
             parts.admission.leave(tenant)
@@ -92,6 +102,25 @@ class AgentRft:
                 if probe:
                     await self._thrown_away(rollout, environment)
         return output_body(call_id=call.echo, own_id=call.id, output=output)
+
+    async def _graded(self, body: bytes, address: Address, tenant: Tenant) -> bytes | Problem:
+        asked = read_grade(body, address)
+        if self._parts.graders is None:
+            raise NoGrader
+        request = Request(
+            tenant=tenant.name,
+            rollout=RolloutId(tenant.name, asked.rollout) if asked.rollout else None,
+            run=address.run,
+            environment=self._environment(asked.environment),
+            answer=asked.answer,
+            item=asked.item,
+            within=self._parts.limits.rft_seconds,
+        )
+        with about(rollout=asked.rollout or "", run=address.run):
+            try:
+                return score_body((await self._parts.graders.grade(request)).score.value)
+            except Exception as error:  # noqa: BLE001 - told here, where the log knows what it is about
+                return _told(error)
 
     async def _output(self, call: ToolCall, rollout: RolloutId, run: str, environment: Environment) -> str:
         action = Action(

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fastapi import APIRouter
 
-from rollcage.gateway.dialects.native import environments, files, rollouts, runs
+from rollcage.gateway.dialects.native import environments, files, grading, pools, rollouts, runs
 from rollcage.gateway.dialects.native.shapes import ProblemShape
 
 _REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
@@ -32,6 +32,6 @@ _REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
 def router() -> APIRouter:
     """Return all routes below ``/v1``."""
     made = APIRouter(prefix="/v1", responses=_REFUSALS)
-    for part in (rollouts, files, runs, environments):
+    for part in (rollouts, grading, files, runs, environments, pools):
         made.include_router(part.router)
     return made

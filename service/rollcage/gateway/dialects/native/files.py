@@ -13,7 +13,7 @@ from fastapi.responses import StreamingResponse
 
 from rollcage.gateway.dialects.native.access import GivenParts, GivenRollout
 from rollcage.gateway.dialects.native.shapes import FileWritten, TreeWritten
-from rollcage.gateway.transfers import Transfer, begun, pieces, size_of
+from rollcage.rollouts.transfers import Transfer, begun, pieces, size_of
 
 router = APIRouter(prefix="/rollouts/{rollout}", tags=["files"])
 

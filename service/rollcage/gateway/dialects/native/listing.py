@@ -24,6 +24,8 @@ def shape_of_record(record: Rollout) -> RolloutShape:
         ended_at=record.ended_at,
         sandbox=_sandbox(record.sandbox),
         verdict=_standing(record.verdict),
+        score=record.score,
+        item=record.item or None,
     )
 
 
@@ -40,6 +42,8 @@ def shape_of_report(report: RolloutVerdict) -> RolloutShape:
         ended_at=report.ended_at,
         sandbox=_sandbox(report.sandbox),
         verdict=shape_of_verdict(report),
+        score=report.score,
+        item=report.item or None,
     )
 
 

@@ -5,16 +5,27 @@ Runs: their figures, their health, their reservations.
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
 
 from rollcage.core.ids import tenant_key
-from rollcage.gateway.dialects.native.access import GivenParts, GivenRun, GivenTenant, Limit, known_environment
+from rollcage.gateway.dialects.native.access import (
+    Cursor,
+    GivenParts,
+    GivenRun,
+    GivenTenant,
+    Limit,
+    known_environment,
+)
+from rollcage.gateway.dialects.native.listing import shape_of_record
 from rollcage.gateway.dialects.native.shapes import (
     HealthShape,
     ReservationRequest,
     ReservationShape,
     RunList,
     RunShape,
+    TalliedPage,
+    TalliedRollout,
+    TallyShape,
 )
 
 router = APIRouter(prefix="/runs", tags=["runs"])
@@ -36,6 +47,8 @@ async def listed(parts: GivenParts, tenant: GivenTenant, limit: Limit = 100) -> 
                 causes=dict(run.causes),
                 outcomes=dict(run.outcomes),
                 last_at=run.last_at,
+                graded=run.graded,
+                mean_score=run.score_total / run.graded if run.graded else None,
             )
             for run in found
         )
@@ -58,6 +71,25 @@ async def health(run: GivenRun, parts: GivenParts) -> HealthShape:
         masked=figures.masked,
         masked_share=figures.masked_share,
         causes=dict(figures.causes),
+    )
+
+
+@router.get("/{run}/rollouts", summary="Its rollouts, with what their calls add up to")
+async def rollouts(
+    run: GivenRun,
+    parts: GivenParts,
+    cursor: Cursor = None,
+    limit: Annotated[int, Query(ge=1, le=500, description="How many at most.")] = 100,
+) -> TalliedPage:
+    """Return a page of the run's rollouts, newest first."""
+    page = await parts.records.of_run(run.key, cursor=cursor, limit=limit)
+    tallies = await parts.records.tallies([record.subject.key for record in page.items])
+    return TalliedPage(
+        rollouts=tuple(
+            TalliedRollout(**shape_of_record(record).model_dump(), tally=TallyShape.model_validate(tally))
+            for record, tally in zip(page.items, tallies, strict=True)
+        ),
+        cursor=page.cursor,
     )
 
 

@@ -99,6 +99,8 @@ class RolloutShape(_Answer):
     ended_at: datetime | None
     sandbox: SandboxShape | None
     verdict: VerdictShape | None
+    score: float | None = None
+    item: str | None = None
 
 
 class RolloutPage(_Answer):
@@ -106,6 +108,65 @@ class RolloutPage(_Answer):
 
     rollouts: tuple[RolloutShape, ...]
     cursor: str | None
+
+
+class TallyShape(_Answer):
+    """What a rollout's calls add up to."""
+
+    calls: int
+    repeated: int
+    """Calls for the same, tool and arguments, as an earlier one of the rollout."""
+    outcomes: Mapping[str, int]
+    median_ms: float | None
+    slowest_ms: int | None
+    shown: int
+    """Characters of output that the model saw."""
+
+
+class TalliedRollout(RolloutShape):
+    """One rollout with the sum of its calls."""
+
+    tally: TallyShape
+
+
+class TalliedPage(_Answer):
+    """Some rollouts of a run with the sums of their calls, newest first."""
+
+    rollouts: tuple[TalliedRollout, ...]
+    cursor: str | None
+
+
+class AnswerShape(_Request):
+    """A final answer; *data* where it is JSON."""
+
+    text: str = ""
+    data: Annotated[Any, Field(alias="json")] = None
+
+
+class GradeRequest(_Request):
+    """
+    What is to be graded. The same again is answered with the recorded score, unless *regrade* asks for another.
+
+    *environment* and *run* are needed only for a rollout that never made a call.
+    """
+
+    answer: AnswerShape
+    item: Mapping[str, Any] = {}
+    environment: EnvironmentName | None = None
+    run: Id = "default"
+    regrade: bool = False
+
+
+class ScoreShape(_Answer):
+    """A score, what it is made of, and what people should know about it."""
+
+    rollout: str
+    score: float
+    parts: Mapping[str, float]
+    notes: tuple[str, ...]
+    graded_at: datetime
+    seconds: float
+    replayed: bool
 
 
 class VerdictAnswer(_Answer):
@@ -151,6 +212,8 @@ class RunShape(_Answer):
     causes: Mapping[str, int]
     outcomes: Mapping[str, int]
     last_at: datetime
+    graded: int = 0
+    mean_score: float | None = None
 
 
 class RunList(_Answer):
@@ -205,6 +268,35 @@ class EnvironmentList(_Answer):
     """All environments, by name."""
 
     environments: tuple[EnvironmentShape, ...]
+
+
+class PoolShape(_Answer):
+    """How an environment's pool stands, over all tenants."""
+
+    environment: str
+    wanted: int
+    """Sandboxes that should stand ready."""
+    starting: int | None
+    """On their way; null while no controller tells."""
+    most: int
+    """All sandboxes together, at most."""
+    ready: int
+    set_aside: int
+    """Ready too, but kept for one run's reservation."""
+    claimed: int
+    waiting: int
+    """Rollouts in line for a sandbox."""
+    reserved: int
+    spent: int
+    """Used, and to be deleted."""
+
+
+class PoolList(_Answer):
+    """All pools, by environment."""
+
+    controller_heard: bool
+    """Whether a controller has said lately how the pools stand."""
+    pools: tuple[PoolShape, ...]
 
 
 class ToolList(_Answer):
