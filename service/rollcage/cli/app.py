@@ -1,0 +1,41 @@
+"""
+The ``rollcage`` command, put together.
+
+Each command stands in a file of its own; here they get their names, and what
+goes wrong in any of them becomes one line and an exit code.
+"""
+
+import typer
+
+from rollcage.cli.burst import burst
+from rollcage.cli.dev import dev
+from rollcage.cli.doctor.command import doctor
+from rollcage.cli.exits import complain
+from rollcage.cli.grading import grade
+from rollcage.cli.reading import environments, rollouts, tools, trajectory, verdict
+from rollcage.cli.runs import reserve, run
+from rollcage.cli.tokens import token
+from rollcage.client.errors import ClientError
+from rollcage.core.errors import RollcageError
+
+app = typer.Typer(
+    name="rollcage",
+    help="Isolated sandboxes for rollouts of tool-using agents.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command()(dev)
+app.command()(burst)
+for command in (environments, rollouts, trajectory, verdict, reserve, grade, tools, token, doctor):
+    app.command()(command)
+app.add_typer(run, name="run")
+
+
+def main() -> None:
+    """Run the command."""
+    try:
+        app()
+    except (ClientError, RollcageError, ModuleNotFoundError, OSError) as error:
+        raise SystemExit(complain(error)) from None
