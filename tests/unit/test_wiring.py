@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from rollcage.wiring import ControllerSettings, GatewaySettings, settings_from
+from rollcage.wiring.settings import ControllerSettings, GatewaySettings, settings_from
 
 
 def test_settings_are_read_from_variables_and_others_are_left_alone() -> None:

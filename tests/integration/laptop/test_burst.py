@@ -1,0 +1,58 @@
+"""``rollcage burst`` against a service that somebody else started."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from support.dev_process import Dev
+
+COMMAND = (sys.executable, "-c", "from rollcage.cli.app import main; main()", "burst")
+
+
+def burst(running: Dev, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *options],
+        env={**os.environ, **running.variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+
+
+def test_every_rollout_gets_a_sandbox_of_its_own_and_a_page_tells_of_it(shared: Dev, tmp_path: Path) -> None:
+    report = tmp_path / "page.html"
+
+    ran = burst(shared, "shell", "--rollouts", "8", "--calls", "2", "--json", "--report", str(report))
+
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    figures = told["figures"]
+    assert (figures["rollouts"], figures["distinct_sandboxes"], figures["trained"], figures["calls"]) == (8, 8, 8, 16)
+    assert told["run"] in report.read_text()
+    assert "done 8/8" in ran.stderr
+    assert shared.get(f"/v1/runs/{told['run']}/health")["rollouts"] == 8
+
+
+def test_a_tool_that_fails_is_the_models_own_and_no_trouble(shared: Dev, tmp_path: Path) -> None:
+    page = str(tmp_path / "page.html")
+
+    ran = burst(shared, "strict", "--rollouts", "2", "--arguments", '{"command": "false"}', "--report", page)
+
+    assert ran.returncode == 0, ran.stderr
+    assert "masked without a reason: 0" in ran.stdout
+
+
+def test_an_environment_that_there_is_not_is_one_line_and_not_one_for_each_rollout(shared: Dev) -> None:
+    ran = burst(shared, "nowhere")
+
+    assert ran.returncode == 3
+    assert ran.stderr.startswith("rollcage: environment_unknown")
+    assert len(ran.stderr.splitlines()) == 1
