@@ -1,5 +1,5 @@
 """
-Whatever builds images here: docker, podman or buildah, behind the three things we ask of it.
+Whatever builds images here: docker, podman or buildah, behind the few things we ask of it.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ class Builder:
         flags = [f"--build-arg={name}={value}" for name, value in args.items()]
         flags += [] if network else ["--network=none"]
         run([self.program, "build", "--quiet", *flags, f"--tag={tag}", context], env=self.env)
+
+    def tag(self, image: str, name: str) -> None:
+        """Give an image of its store another name."""
+        run([self.program, "tag", image, name], env=self.env)
 
     def save(self, image: str, archive: Path) -> None:
         """Write an image into a docker archive."""

@@ -4,17 +4,16 @@ Print the path of a helm: the one on the PATH, else one built from its Go module
 
 from __future__ import annotations
 
-import shutil
 import sys
 
-from lab import parts
+from lab.manifests import helm
 from lab.talk import LabError, complain
 
 
 def main() -> int:
     """Find or build helm."""
     try:
-        print(shutil.which("helm") or parts.build(parts.HELM) / "helm")
+        print(helm())
     except LabError as error:
         return complain(error)
     return 0

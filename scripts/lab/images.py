@@ -2,7 +2,8 @@
 Build the project's own images, and say what they are called. The command line of ``scripts/images``.
 
 Each is a directory of ``images/`` with a Dockerfile. A Debian base is pulled
-where that is possible, and made with debootstrap elsewhere.
+where that is possible, and made with debootstrap elsewhere. An image whose
+content has been built before is only named again.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from lab import builder, debian
-from lab.places import ROOT, scratch
-from lab.talk import LabError, complain, run, step
+from lab import builder, debian, wheels
+from lab.places import ROOT, fingerprint, scratch
+from lab.talk import LabError, complain, run, say, step
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 IMAGES = ROOT / "images"
 TAG = "dev"
 # In the order in which they build on each other.
-OURS = ("toolserver", "sandbox")
+OURS = ("toolserver", "sandbox", "service", "redis")
+ON_DEBIAN = ("sandbox", "service", "redis")
 GO_BUILD = ("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w")
 
 
@@ -42,18 +44,25 @@ def build_toolserver(target: Path) -> None:
 
 
 def build(make: Builder, name: str, *, install: bool) -> None:
-    """Build one of our images."""
-    with step(f"building {reference(name)} with {make.program}"), scratch() as tmp:
+    """Build one of our images, unless the builder has one of the same content."""
+    with scratch() as tmp:
         context = tmp / name
         shutil.copytree(IMAGES / name, context)
         args: dict[str, str] = {}
         network = False
-        if name == "toolserver":
+        if name in {"toolserver", "sandbox"}:
             build_toolserver(context / "toolserver")
-        if name == "sandbox":
-            build_toolserver(context / "toolserver")
+        if name == "service":
+            wheels.assemble(context)
+        if name in ON_DEBIAN:
             args["BASE"], network = _base(make, context / "packages.txt", install=install)
-        make.build(context, tag=reference(name), args=args, network=network)
+        content = f"{reference(name)}-{fingerprint(*args.values(), files=[context])}"
+        if make.has(content):
+            say(f"{reference(name)} is built already")
+        else:
+            with step(f"building {reference(name)} with {make.program}"):
+                make.build(context, tag=content, args=args, network=network)
+        make.tag(content, reference(name))
 
 
 def _base(make: Builder, listing: Path, *, install: bool) -> tuple[str, bool]:

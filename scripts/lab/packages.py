@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from lab.places import cache
-from lab.talk import LabError, run, step
+from lab.talk import LabError, complain, run, step
 
 PACKAGE_OF = {
     "dockerd": "docker.io",
@@ -24,6 +25,7 @@ PACKAGE_OF = {
     "/usr/include/seccomp.h": "libseccomp-dev",
     "/usr/include/stdlib.h": "libc6-dev",
     "pkg-config": "pkg-config",
+    "chromium": "chromium",
 }
 
 RUN_ENGINE = ("dockerd", "docker", "iptables", "ip")
@@ -56,5 +58,18 @@ def need(*programs: str, install: bool) -> None:
                 guard.unlink()
 
 
+def main() -> int:
+    """Install what the programs named on the command line need."""
+    try:
+        need(*sys.argv[1:], install=True)
+    except LabError as error:
+        return complain(error)
+    return 0
+
+
 def _there(name: str) -> bool:
     return Path(name).exists() if name.startswith("/") else shutil.which(name) is not None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

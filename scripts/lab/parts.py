@@ -69,6 +69,10 @@ _MAJOR, _MINOR, *_ = KUBERNETES_VERSION.lstrip("v").split(".")
 
 KIND = Part("kind")
 HELM = Part("helm")
+# Says what NetworkPolicies mean.
+POLICIES = Part("policies", package=".")
+# Without service discoveries and without the pages: it is told what to scrape, and asked by programs.
+PROMETHEUS = Part("prometheus", tags="remove_all_sd")
 NODE_PARTS = (
     Part(
         "kubernetes",

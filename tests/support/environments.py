@@ -46,6 +46,8 @@ def _volume(**changes: Any) -> dict[str, Any]:
     return {"pod": {"volumes": [{"name": "data", "mountPath": "/data", "configMap": "fixtures", **changes}]}}
 
 
+_GRADER = {"kind": "function", "function": "graders:score"}
+
 # What is wrong, in words: the changed fields, and where both judges must see it.
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "no image": ({"image": None}, "spec.image"),
@@ -91,5 +93,9 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "root": ({"pod": {"runAsUser": 0}}, "spec.pod.runAsUser"),
     "a label of ours": ({"pod": {"labels": {"rollcage.dev/environment": "x"}}}, "are taken"),
     "a label that is none": ({"pod": {"labels": {"team": "a b"}}}, "spec.pod.labels.team"),
-    "a grader that is no function": ({"grader": "graders.score"}, "spec.grader"),
+    "grading without a grader": ({"grading": {"artifacts": ["/workspace"]}}, "spec.grading.grader"),
+    "a range of scores upside down": (
+        {"grading": {"grader": _GRADER, "range": {"lowest": 1, "highest": 0}}},
+        "lowest must be below highest",
+    ),
 }

@@ -16,7 +16,9 @@ def test_a_module_that_a_part_does_not_require_is_an_error() -> None:
         parts.pinned("etcd", "example.com/nothing")
 
 
-@pytest.mark.parametrize("part", [*parts.NODE_PARTS, parts.GVISOR, parts.KIND, parts.HELM], ids=lambda part: part.name)
+@pytest.mark.parametrize(
+    "part", [*parts.NODE_PARTS, parts.GVISOR, parts.KIND, parts.HELM, parts.POLICIES], ids=lambda part: part.name
+)
 def test_every_part_is_pinned_with_checksums_or_has_no_dependency(part: parts.Part) -> None:
     requires = "require" in (part.source / "go.mod").read_text()
 
