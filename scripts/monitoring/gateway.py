@@ -1,0 +1,115 @@
+"""
+Gateway latency: how fast answers are given, how many at once, and who is turned away.
+"""
+
+from __future__ import annotations
+
+from monitoring.charts import (
+    PLACE,
+    Board,
+    Chart,
+    Kind,
+    Query,
+    Row,
+    events,
+    happened,
+    per_second,
+    quantiles,
+    share,
+    spread,
+)
+
+_WORK = f'{PLACE}, dialect!="operations"'
+_FAILED = f'{_WORK}, status="5xx"'
+
+_LATENCY = Row(
+    "Latency",
+    (
+        Chart(
+            "Time per call",
+            "From request to answer, with what the command itself takes and waiting for a sandbox.",
+            quantiles("rollcage_call_seconds", where=PLACE),
+            "s",
+        ),
+        Chart(
+            "Time to claim",
+            "What the first call of a rollout waits for its sandbox.",
+            quantiles("rollcage_claim_seconds", where=PLACE),
+            "s",
+        ),
+        Chart("Calls by how long they took", "", spread("rollcage_call_seconds", where=PLACE), "s", Kind.HEAT, 24),
+    ),
+)
+
+_REQUESTS = Row(
+    "Requests",
+    (
+        Chart(
+            "Requests by dialect and status",
+            "What the cluster asks (health, metrics) is left out.",
+            (per_second("rollcage_requests_total", by="dialect, status", where=_WORK),),
+            "reqps",
+            Kind.STACK,
+        ),
+        Chart(
+            "Failed",
+            "The share of requests answered with 5xx.",
+            (share(f"rollcage_requests_total{{{_FAILED}}}", f"rollcage_requests_total{{{_WORK}}}"),),
+            "percentunit",
+            Kind.NUMBER,
+            6,
+        ),
+        Chart(
+            "In flight",
+            "Calls being served, waiting ones among them.",
+            (Query(f"sum by (instance) (rollcage_requests_in_flight{{{PLACE}}})", "{{instance}}"),),
+            width=6,
+        ),
+        Chart(
+            "Turned away, by bound",
+            "in_flight: more gateways. tenant: its quota. body: a request that is too large.",
+            (happened("rollcage_requests_refused_total", by="limit", where=PLACE),),
+            kind=Kind.STACK,
+        ),
+        Chart(
+            "Not let in",
+            "Requests without a token, or with one that nobody has.",
+            (happened("rollcage_auth_failures_total", by="reason", where=PLACE),),
+            kind=Kind.STACK,
+        ),
+    ),
+)
+
+_REDIS = Row(
+    "Redis and the archive",
+    (
+        Chart(
+            "Redis answers",
+            "1 while it does, for each process.",
+            (Query(f"min by (instance) (rollcage_store_up{{{PLACE}}})", "{{instance}}"),),
+        ),
+        Chart(
+            "Calls without Redis",
+            "Rollouts that run go on while it is away; a result that finds its rollout over is dropped.",
+            (
+                events("rollcage_store_bypassed_total", "went on", where=PLACE),
+                events("rollcage_records_dropped_total", "dropped", where=PLACE),
+            ),
+        ),
+        Chart(
+            "Rollouts written to the archive",
+            "Those that failed are tried again.",
+            (per_second("rollcage_archives_total", by="result"),),
+            "reqps",
+            width=24,
+        ),
+    ),
+)
+
+GATEWAY = Board(
+    "gateway",
+    "Rollcage: gateway",
+    "How fast calls are answered, how many are served at once, and who is turned away.",
+    (_LATENCY, _REQUESTS, _REDIS),
+    by_environment=False,
+)

@@ -1,0 +1,99 @@
+"""
+Pools and bursts: whether a step's rollouts find their sandboxes, and what it takes to refill.
+"""
+
+from __future__ import annotations
+
+from monitoring.charts import PLACE, Board, Chart, Kind, Query, Row, happened, level, per_second, quantiles, spread
+
+_ENVIRONMENT = "environment"
+
+_POOLS = Row(
+    "Pools",
+    (
+        Chart(
+            "Sandboxes by state",
+            "In a burst ready falls and claimed rises; then starting, until ready is wanted again.",
+            (level("rollcage_pool_sandboxes", by="environment, state"),),
+            width=16,
+        ),
+        Chart(
+            "Leading controllers",
+            "Exactly one.",
+            (Query(f"sum (rollcage_leader{{{PLACE}}})", "leaders"),),
+            kind=Kind.NUMBER,
+            width=8,
+        ),
+        Chart(
+            "Sandboxes that become ready",
+            "The refill rate.",
+            (
+                per_second(
+                    "rollcage_pool_refills_total", by=_ENVIRONMENT, where=f'{PLACE}, environment=~"$environment"'
+                ),
+            ),
+            "reqps",
+        ),
+        Chart(
+            "Time to start a sandbox",
+            "From creation to ready.",
+            quantiles("rollcage_sandbox_start_seconds", by=_ENVIRONMENT),
+            "s",
+        ),
+        Chart(
+            "Starts given up, by reason",
+            "The controller waits before it tries again.",
+            (happened("rollcage_start_failures_total", by="environment, reason"),),
+            kind=Kind.STACK,
+            width=24,
+        ),
+    ),
+)
+
+_BURSTS = Row(
+    "Bursts",
+    (
+        Chart(
+            "Rollouts that begin",
+            "Each claims one sandbox.",
+            (
+                per_second(
+                    "rollcage_claim_seconds_count", by=_ENVIRONMENT, where=f'{PLACE}, environment=~"$environment"'
+                ),
+            ),
+            "reqps",
+        ),
+        Chart(
+            "Rollouts in line",
+            "Those that found no sandbox ready.",
+            (level("rollcage_queue_length", by=_ENVIRONMENT),),
+        ),
+        Chart(
+            "Time to claim",
+            "From wanting a sandbox to having one: milliseconds while the pool lasts.",
+            quantiles("rollcage_claim_seconds", by=_ENVIRONMENT),
+            "s",
+        ),
+        Chart(
+            "Time in line",
+            "Of those that had to wait, be it in vain.",
+            quantiles("rollcage_queue_seconds", by=_ENVIRONMENT),
+            "s",
+        ),
+        Chart(
+            "Claims by how long they took",
+            "Two bands are two kinds of rollouts: those that found a sandbox, and those that waited for one.",
+            spread("rollcage_claim_seconds"),
+            "s",
+            Kind.HEAT,
+            24,
+        ),
+    ),
+)
+
+POOLS = Board(
+    "pools",
+    "Rollcage: pools and bursts",
+    "Whether the rollouts of a step find their sandboxes at once, and what the refill needs.",
+    (_POOLS, _BURSTS),
+)

@@ -1,0 +1,116 @@
+"""
+Tool failures by cause and tool: what the model got wrong, and what we did.
+"""
+
+from __future__ import annotations
+
+from monitoring.charts import PLACE, Board, Chart, Kind, Query, Row, events, happened, per_second, quantiles, share
+
+_CALLS = f"rollcage_calls_total{{{PLACE}}}"
+_OURS = f'rollcage_calls_total{{{PLACE}, outcome="infra"}}'
+_OWN = f'{PLACE}, outcome=~"failed|timed_out|malformed|refused"'
+_MODELS = f"rollcage_calls_total{{{_OWN}}}"
+
+_WHOSE = Row(
+    "Whose failure",
+    (
+        Chart(
+            "Calls by outcome",
+            "ok and the model's own failures are tool results; infra is what trainers get as 5xx.",
+            (per_second("rollcage_calls_total", by="outcome"),),
+            "reqps",
+            Kind.STACK,
+        ),
+        Chart(
+            "Ours",
+            "The share of calls that the infrastructure left without a result.",
+            (share(_OURS, _CALLS),),
+            "percentunit",
+            Kind.NUMBER,
+            6,
+        ),
+        Chart(
+            "The model's",
+            "The share of calls that failed, timed out, were malformed or refused for a budget.",
+            (share(_MODELS, _CALLS),),
+            "percentunit",
+            Kind.NUMBER,
+            6,
+        ),
+    ),
+)
+
+_OUR_SIDE = Row(
+    "Ours",
+    (
+        Chart(
+            "Calls without a result, by cause",
+            "A verdict's cause masks the rollout; any other may be tried again.",
+            (happened("rollcage_call_failures_total", by="cause", where=PLACE),),
+            kind=Kind.STACK,
+        ),
+        Chart(
+            "Calls without a result, by tool and cause",
+            "Over the whole time shown.",
+            (Query(f"sum by (tool, cause) (increase(rollcage_call_failures_total{{{PLACE}}}[$__range])) > 0"),),
+            kind=Kind.TABLE,
+        ),
+        Chart(
+            "Answers lost, calls astray, repeats",
+            "Sent and not answered at once; refused by a sandbox's fence; placed anew before anything ran; "
+            "asked for again and answered with the first result.",
+            (
+                events("rollcage_calls_maybe_delivered_total", "answer lost"),
+                events("rollcage_misroutes_refused_total", "misrouted"),
+                events("rollcage_rollouts_moved_total", "moved"),
+                events("rollcage_calls_replayed_total", "repeated", where=PLACE),
+            ),
+            width=24,
+        ),
+    ),
+)
+
+_MODELS_SIDE = Row(
+    "The model's",
+    (
+        Chart(
+            "Failures by tool and outcome",
+            "Falls as training goes on; a jump at an upgrade of ours is a reason to look.",
+            (happened("rollcage_calls_total", by="tool, outcome", where=_OWN),),
+            kind=Kind.STACK,
+        ),
+        Chart(
+            "Share of calls that failed, by tool",
+            "A tool that fails far more often than others is badly described, or broken.",
+            (share(_MODELS, _CALLS, by="tool"),),
+            "percentunit",
+        ),
+        Chart(
+            "Time per call, by tool",
+            "From request to answer, waiting for a sandbox included.",
+            quantiles("rollcage_call_seconds", by="tool", where=PLACE),
+            "s",
+        ),
+        Chart(
+            "Output shown to the model",
+            "Of one call.",
+            quantiles("rollcage_output_bytes", where=PLACE),
+            "bytes",
+            width=6,
+        ),
+        Chart(
+            "Outputs cut, by tool",
+            "What was cut is not in the model's context; many mean that a tool says too much.",
+            (per_second("rollcage_outputs_truncated_total", by="tool"),),
+            "reqps",
+            width=6,
+        ),
+    ),
+)
+
+TOOL_FAILURES = Board(
+    "tool-failures",
+    "Rollcage: tool failures",
+    "Whose failure it is, by cause and tool. What is the model's own is left to training; ours masks rollouts.",
+    (_WHOSE, _OUR_SIDE, _MODELS_SIDE),
+)
