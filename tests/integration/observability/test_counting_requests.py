@@ -72,6 +72,13 @@ async def test_requests_over_a_bound_are_counted(bounds: Limits, limit: str) -> 
 
 
 @sees("requests_refused")
+async def test_bodies_that_are_too_large_are_counted_in_every_dialect() -> None:
+    ask, counts = told(parts(limits=Limits(native_body_bytes=10)))
+    await ask("POST", "/v1/rollouts/r1/calls", CALL)
+    assert counts("requests_refused_total", limit="body") == 1
+
+
+@sees("requests_refused")
 async def test_requests_over_a_tenants_quota_are_counted() -> None:
     made = parts(quotas=Quotas(in_flight_calls=1))
     ask, counts = told(made)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,7 +17,7 @@ from rollcage.telemetry.metrics import Metrics
 if TYPE_CHECKING:
     from pathlib import Path
 
-OURS, NEXT, THEIRS = (secrets.token_urlsafe(32) for _ in range(3))
+OURS, NEXT, THEIRS = ("a1" * 20, "b2" * 20, "c3" * 20)
 TEXT = yaml.safe_dump(
     {
         "tenants": [

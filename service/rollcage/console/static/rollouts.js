@@ -2,6 +2,7 @@
 
 import { part, read } from "./api.js";
 import { h, put } from "./dom.js";
+import { drawList } from "./list.js";
 import { every } from "./live.js";
 import { empty, failure, loading } from "./states.js";
 import { score, verdict } from "./verdict.js";
@@ -47,6 +48,8 @@ export function show(root, { query, signal }) {
     );
 }
 
+const COLUMNS = ["Rollout", "Verdict", "Run", "Environment", "Calls", "Score", "Lasted", "Begun"];
+
 function draw(table, found, now) {
     if (!found.length) {
         const filtered = now.run || now.label !== "all" || now.cursor;
@@ -58,30 +61,7 @@ function draw(table, found, now) {
         );
         return;
     }
-    const focused = table.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-    put(
-        table,
-        h(
-            "table",
-            { class: "list" },
-            h(
-                "thead",
-                {},
-                h(
-                    "tr",
-                    {},
-                    ["Rollout", "Verdict", "Run", "Environment", "Calls", "Score", "Lasted", "Begun"].map(
-                        (name, index) => h("th", { scope: "col", class: index > 3 ? "number" : null }, name),
-                    ),
-                ),
-            ),
-            h("tbody", {}, found.map(row)),
-        ),
-    );
-    if (focused)
-        [...table.querySelectorAll("a")]
-            .find((one) => one.getAttribute("href") === focused)
-            ?.focus({ preventScroll: true });
+    drawList(table, COLUMNS, 4, found.map(row));
 }
 
 function row(one) {

@@ -3,6 +3,7 @@
 import { part, read } from "./api.js";
 import { h, put } from "./dom.js";
 import { Level } from "./level.js";
+import { drawList } from "./list.js";
 import { every } from "./live.js";
 import { empty, failure, loading } from "./states.js";
 import { score } from "./verdict.js";
@@ -23,6 +24,8 @@ export function show(root, { signal }) {
     );
 }
 
+const COLUMNS = ["Run", "Verdicts", "Rollouts", "Running", "Calls", "Masked", "Mean score", "Last"];
+
 function draw(table, runs) {
     if (!runs.length) {
         put(
@@ -34,30 +37,7 @@ function draw(table, runs) {
         );
         return;
     }
-    const focused = table.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-    put(
-        table,
-        h(
-            "table",
-            { class: "list" },
-            h(
-                "thead",
-                {},
-                h(
-                    "tr",
-                    {},
-                    ["Run", "Verdicts", "Rollouts", "Running", "Calls", "Masked", "Mean score", "Last"].map(
-                        (name, index) => h("th", { scope: "col", class: index > 1 ? "number" : null }, name),
-                    ),
-                ),
-            ),
-            h("tbody", {}, runs.map(row)),
-        ),
-    );
-    if (focused)
-        [...table.querySelectorAll("a")]
-            .find((one) => one.getAttribute("href") === focused)
-            ?.focus({ preventScroll: true });
+    drawList(table, COLUMNS, 2, runs.map(row));
 }
 
 function row(run) {
