@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 ALLOWED = Path(__file__).parent / "allowed-skips.txt"
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     Keep what shares something in one process, where there are several.
