@@ -6,27 +6,34 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from support import skips
 
 if TYPE_CHECKING:
+    import pytest
     from _pytest.terminal import TerminalReporter
+    from xdist.remote import Producer
 
 ALLOWED = Path(__file__).parent / "allowed-skips.txt"
+ON_THE_CLUSTER = ("tests/cluster/", "tests/contract/sandboxes/test_kubernetes.py")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+class Sharing(LoadScopeScheduling):  # type: ignore[misc] # it ships no types
     """
-    Keep what shares something in one process, where there are several.
+    Keeps what shares something in one process, where there are several.
 
     The tests of a file share fixtures; those on the cluster share its nodes,
     which some of them take away.
     """
-    for item in items:
-        group = "cluster" if "cluster" in getattr(item, "fixturenames", ()) else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::", 1)[0]
+        return "cluster" if file.startswith(ON_THE_CLUSTER) else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Sharing:
+    return Sharing(config, log)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
