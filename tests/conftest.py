@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from support import skips
 
 if TYPE_CHECKING:
-    import pytest
     from _pytest.terminal import TerminalReporter
     from xdist.remote import Producer
 
@@ -34,6 +35,13 @@ class Sharing(LoadScopeScheduling):  # type: ignore[misc] # it ships no types
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Sharing:
     return Sharing(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    twice = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
+    if twice:
+        # Several processes would run only one of them, and nobody would notice.
+        raise pytest.UsageError(f"several tests are called {twice[0]}")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
