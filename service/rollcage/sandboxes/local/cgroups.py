@@ -8,6 +8,7 @@ nothing here escapes a limit that somebody set for us.
 """
 
 import os
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +18,10 @@ from typing import Final
 from rollcage.sandboxes.local.limits import Limits
 
 MOUNT: Final = Path("/sys/fs/cgroup")
+
+# Two seconds in all: beyond that it is not a matter of time.
+_LOOK_AGAIN: Final = 0.01
+_LOOKS: Final = 200
 _PERIOD_US: Final = 100_000
 
 # The first version has a tree for each controller, and of them only memory is worth the trouble.
@@ -112,13 +117,21 @@ def find(name: str, *, mount: Path = MOUNT, own: str | None = None) -> Cgroups:
 
 
 def remove_slice(directory: Path) -> None:
-    """Remove a service's part of the tree."""
+    """Remove a service's part of the tree; processes in it that were just killed need a moment to leave it."""
+    for _ in range(_LOOKS):
+        if _removed(directory):
+            return
+        time.sleep(_LOOK_AGAIN)
+
+
+def _removed(directory: Path) -> bool:
     with suppress(OSError):
         for entry in directory.iterdir():
             if entry.is_dir():
                 with suppress(OSError):
                     entry.rmdir()
         directory.rmdir()
+    return not directory.exists()
 
 
 def _unified(own: Path, name: str, *, top: Path) -> Cgroups:
