@@ -24,16 +24,22 @@ class Wire:
         return time.perf_counter() - began, answer
 
     def _read(self) -> bytes:
-        received = self._socket.recv(65536)
+        received = self._more()
         while b"\r\n\r\n" not in received:
-            received += self._socket.recv(65536)
+            received += self._more()
         head, _, body = received.partition(b"\r\n\r\n")
         length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
         while len(body) < length:
-            body += self._socket.recv(65536)
+            body += self._more()
         if not head.startswith(b"HTTP/1.1 200"):
             raise AssertionError(body)
         return body
+
+    def _more(self) -> bytes:
+        # An ended connection reads as nothing, for ever.
+        if data := self._socket.recv(65536):
+            return data
+        raise ConnectionError("the connection ended before the answer was whole")
 
     def close(self) -> None:
         """Hang up."""

@@ -63,6 +63,7 @@ class Stage:
     home: Path
     gateways: AsyncExitStack
     processes: ExitStack
+    clock: Clock | None = None
     environment: Environment = field(default_factory=lambda: environment(ENVIRONMENT))
     servers: dict[str, LocalToolserver] = field(default_factory=dict)
 
@@ -107,7 +108,7 @@ class Stage:
 
     async def gateway(self) -> UseCases:
         """Return the use cases of another gateway, with connections of its own."""
-        store = await self.gateways.enter_async_context(open_store(self.settings))
+        store = await self.gateways.enter_async_context(open_store(self.settings, clock=self.clock))
         return await self.gateways.enter_async_context(open_use_cases(store, SIGNER, patience=BRISK))
 
     async def says(self, ending: Ending, *, rollout: str = "r1") -> Judgement:
@@ -115,9 +116,13 @@ class Stage:
         judgement = judge(SandboxEnded(ending, delivered=True))
         assert judgement.word
         assert judgement.cause
-        subject = Subject.of(RolloutId(TENANT, rollout), run=RUN, environment=ENVIRONMENT)
-        await self.store.rollouts.end(subject, Verdict(judgement.word, by="controller", cause=judgement.cause))
+        verdict = Verdict(judgement.word, by="controller", cause=judgement.cause)
+        await self.store.rollouts.end(self.subject(rollout), verdict)
         return judgement
+
+    def subject(self, rollout: str = "r1") -> Subject:
+        """Return a rollout as the record knows it."""
+        return Subject.of(RolloutId(TENANT, rollout), run=RUN, environment=ENVIRONMENT)
 
     async def verdict(self, rollout: str = "r1") -> tuple[str | None, str | None, str | None]:
         """Return the rollout's verdict, its cause and who gave it."""
@@ -141,7 +146,7 @@ async def open_stage(
     processes = stack.enter_context(ExitStack())
     gateways = await stack.enter_async_context(AsyncExitStack())
     use_cases = await gateways.enter_async_context(open_use_cases(store, SIGNER, patience=BRISK))
-    return Stage(store, use_cases, settings, binary, home, gateways, processes)
+    return Stage(store, use_cases, settings, binary, home, gateways, processes, clock)
 
 
 def address(server: LocalToolserver) -> str:

@@ -1,8 +1,8 @@
 """
 Act: run one call of a rollout in its sandbox, at most once, and answer with what came of it.
 
-Find its place, send it, judge what came of it, record the result, answer. What
-a happening means is decided in ``core.verdicts``; this is the order of things.
+Find its place, mark and send it, judge what came of it, record the result, answer.
+What a happening means is decided in ``core.verdicts``; this is the order of things.
 """
 
 import asyncio
@@ -18,6 +18,8 @@ from rollcage.core.errors import (
     RecordFull,
     RollcageError,
     RolloutEnded,
+    RolloutMoved,
+    RolloutUnknown,
     StoreRecovering,
     StoreUnavailable,
 )
@@ -38,7 +40,7 @@ from rollcage.rollouts.routes import Route, Routes
 from rollcage.rollouts.sending import Sending
 from rollcage.rollouts.toolservers import Heard
 from rollcage.rollouts.witness import Witness
-from rollcage.store.calls import CallState
+from rollcage.store.calls import CallState, Marking
 from rollcage.store.store import Store
 
 _RETRY_AFTER: Final = 1.0
@@ -112,6 +114,7 @@ class Acting:
                 answer = known(place.begun) or await self._tried(job, place)
                 if answer:
                     return answer
+                job.tried = True
         except RolloutEnded as over:
             return await self._closing.late(job, over.verdict, over.cause)
         except RecordFull:
@@ -120,12 +123,39 @@ class Acting:
     async def _tried(self, job: Job, place: Place) -> Answer | None:
         """Send the call, or follow one that somebody sent; None if it is to be tried again."""
         route, begun = place.route, place.begun
-        if begun and begun.state is CallState.RUNNING:
+        if place.marking:
+            return await self._sent_at_once(job, route, place.marking)
+        marked_elsewhere = begun is not None and begun.state is CallState.RUNNING
+        if marked_elsewhere and not route.boot:
+            # Only a sandbox that is known to be the same is sure to know the call again.
             heard = await self._sending.follow(job, route)
-        elif begun and (text := over_budget(job.action, begun)):
+        elif begun and not marked_elsewhere and (text := over_budget(job.action, begun)):
             return await self._recorded(job, route, told(job.action, text, Outcome.REFUSED))
         else:
             heard = await self._sent(job, route)
+        return await self._judged(job, route, heard)
+
+    async def _sent_at_once(self, job: Job, route: Route, marking: Marking) -> Answer | None:
+        """Send a call while it is being marked; what the record says of it counts before what its sandbox says."""
+        heard = await self._sent(job, route)
+        try:
+            begun = await self._beginning.marked(job, marking)
+        except asyncio.CancelledError:
+            self._spawn(self._afterwards(job, route))
+            raise
+        except (RolloutMoved, RolloutUnknown):
+            self._routes.forget(route)
+            if heard.came in _NOTHING_RAN:
+                return None
+            # It ran where the record does not have its rollout.
+            return await self._closing.mask(job, route, heard, Cause.AMBIGUOUS_OWNER)
+        if answer := known(begun):
+            return answer
+        if begun and heard.came is Came.FULL and (text := over_budget(job.action, begun)):
+            return await self._recorded(job, route, told(job.action, text, Outcome.REFUSED))
+        return await self._judged(job, route, heard)
+
+    async def _judged(self, job: Job, route: Route, heard: Heard) -> Answer | None:
         judgement = judge(facts_of(job, route, heard, alone=self._isolation.suspected))
         match judgement.ruling:
             case Ruling.RESULT:

@@ -1,9 +1,11 @@
 """
-Find a call its sandbox and mark it there, before anything is sent.
+Find a call its sandbox and mark it there.
 
-One round trip to Redis: with a route in memory the mark alone, without one the
-claim and the mark together. While Redis is away, rollouts that run go on from
-the routes in memory.
+A rollout's first call is marked before it is sent, in one round trip with the
+claim: from then on the rollout stays where it is. A later one, of a rollout
+whose sandbox this gateway knows, is sent while it is being marked: whatever
+becomes of the mark, only that sandbox can get the call, and its journal runs it
+once. While Redis is away, such rollouts go on in the same way.
 """
 
 import asyncio
@@ -23,20 +25,24 @@ from rollcage.rollouts.backlog import Backlog, Unsent
 from rollcage.rollouts.job import Job
 from rollcage.rollouts.routes import Route, Routes
 from rollcage.rollouts.witness import Witness
-from rollcage.store.calls import Begun, CallState
+from rollcage.store.calls import Begun, CallState, Marking
 from rollcage.store.claims import Claim
 from rollcage.store.store import Store
 
 # After Redis did not answer, calls of running rollouts do not wait for it for so many seconds.
 _BREATHER: Final = 1.0
 
+# So long before its time is up a rollout's calls wait for their mark, which tells exactly.
+_ALMOST_OVER: Final = 2.0
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a call goes, and what the record says of it; None if Redis is away."""
+    """Where a call goes, and what the record says of it: nothing yet while it is marked, nothing if Redis is away."""
 
     route: Route
-    begun: Begun | None
+    begun: Begun | None = None
+    marking: Marking | None = None
 
 
 class Beginning:
@@ -56,6 +62,11 @@ class Beginning:
         may_bypass = route is not None and bool(route.boot) and self._backlog.has_room
         if route and may_bypass and self._store_is_away:
             return self._bypass(job, route)
+        if route and may_bypass and self._may_be_sent_at_once(job, route):
+            # Ours, as long as nobody says otherwise.
+            job.marked, job.bypassed = True, False
+            marking = self._store.calls.mark(job.prepared.key, job.call, sandbox=route.sandbox.name)
+            return Place(route, marking=marking)
         try:
             # Who gives up waiting takes its mark back; the sandbox's journal guards the call instead.
             async with asyncio.timeout(job.patience.store.total_seconds() if may_bypass else None):
@@ -71,6 +82,22 @@ class Beginning:
             raise StoreUnavailable("Redis does not answer") from away
         return self._place(job, begun)
 
+    async def marked(self, job: Job, marking: Marking) -> Begun | None:
+        """
+        Return what the record says of a call that was sent while it was marked; None if Redis is away.
+
+        Whatever else the store refuses with is raised.
+        """
+        try:
+            async with asyncio.timeout(job.patience.store.total_seconds()):
+                begun = await marking.begun()
+        except (StoreUnavailable, StoreRecovering, TimeoutError):
+            self.store_is_away()
+            self._bypassed(job)
+            return None
+        job.marked = begun.state is CallState.NEW
+        return begun
+
     def store_is_away(self) -> None:
         """Note that Redis did not answer."""
         self._away_until = asyncio.get_running_loop().time() + _BREATHER
@@ -79,6 +106,18 @@ class Beginning:
     def _store_is_away(self) -> bool:
         # What waits to be recorded is tried all the time: while it waits, nobody else need try.
         return bool(self._backlog) or asyncio.get_running_loop().time() < self._away_until
+
+    def _may_be_sent_at_once(self, job: Job, route: Route) -> bool:
+        """
+        Tell whether a call may be sent before its mark has come to anything.
+
+        Only where a call has been before, so that the rollout cannot be moved
+        any more, and at the first try. The sandbox itself counts calls.
+        """
+        if job.tried or route.began is None or not route.delivered:
+            return False
+        passed = asyncio.get_running_loop().time() - route.began
+        return passed < job.action.environment.spec.budgets.wall_seconds - _ALMOST_OVER
 
     async def _begun(self, job: Job, route: Route | None) -> Begun:
         if route and not job.instead_of:
@@ -117,9 +156,17 @@ class Beginning:
         if begun.sandbox is None:
             # Only a rollout that is over has calls and no sandbox; the record tells the rest.
             raise RolloutMoved(thought="", sandbox="")
-        return Place(self._routes.found(job.prepared.key, begun.sandbox, begun.boot), begun)
+        route = self._routes.found(job.prepared.key, begun.sandbox, begun.boot)
+        if begun.rollout_begun_at:
+            # How long ago, by Redis's clock alone.
+            passed = (begun.begun_at - begun.rollout_begun_at).total_seconds()
+            route.began = asyncio.get_running_loop().time() - passed
+        return Place(route, begun)
 
     def _bypass(self, job: Job, route: Route) -> Place:
+        self._bypassed(job)
+        return Place(route)
+
+    def _bypassed(self, job: Job) -> None:
         job.marked, job.bypassed = False, True
         self._witness.store_bypassed(environment=job.action.environment.name)
-        return Place(route, None)

@@ -30,6 +30,8 @@ class Job:
     marked: bool = False
     # The record could not be reached; the sandbox's journal keeps the call from running twice.
     bypassed: bool = False
+    # It was begun before, and is tried again.
+    tried: bool = False
     instead_of: str | None = None
     # Another call of the rollout may have reached the sandbox.
     delivered: bool = False

@@ -37,6 +37,8 @@ class Route:
     boot: str = ""
     # Whether a call may have reached it, as far as this gateway knows.
     delivered: bool = False
+    # When the rollout began, by the loop's own time, once known.
+    began: float | None = None
     head: bytes = b""
     signed_at: datetime = NEVER
 

@@ -33,7 +33,7 @@ class Sending:
         self._witness = witness
 
     async def send(self, job: Job, route: Route) -> Heard:
-        """Send a call that is marked, or that its sandbox's journal guards, and return what came of it."""
+        """Send a call that is or is being marked, or that its sandbox's journal guards; return what came of it."""
         if job.bypassed:
             connection = await self._toolservers.reach(route)
         else:
@@ -42,7 +42,10 @@ class Sending:
         if connection is None:
             return NOT_SENT
         job.sendings += 1
-        heard = await self._toolservers.call(route, connection, job.call.arguments, seconds=max(job.left, 0.0))
+        most = job.action.environment.spec.budgets.calls
+        heard = await self._toolservers.call(
+            route, connection, job.call.arguments, most=most, seconds=max(job.left, 0.0)
+        )
         if heard.came is not Came.ANSWER_LOST:
             return heard
         self._witness.answer_lost(environment=job.action.environment.name)

@@ -18,7 +18,7 @@ from rollcage.core.verdict_facts import Came
 from rollcage.rollouts.connection import Connection, Cut, Reply, Unsent
 from rollcage.rollouts.line import Line
 from rollcage.rollouts.routes import Route, Routes
-from rollcage.wire.messages import ErrorCode, OutcomeClass
+from rollcage.wire.messages import MOST_CALLS_HEADER, ErrorCode, OutcomeClass
 
 _CODES: Final[Mapping[str, Came]] = MappingProxyType(
     {
@@ -46,6 +46,8 @@ _CODES: Final[Mapping[str, Came]] = MappingProxyType(
 )
 
 _CLASSES: Final = frozenset(OutcomeClass)
+
+_MOST_CALLS: Final = MOST_CALLS_HEADER.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +86,12 @@ class Toolservers:
         except Unsent:
             return None
 
-    async def call(self, route: Route, connection: Connection, body: bytes, *, seconds: float) -> Heard:
-        """Make a call. It is sent before anything is awaited."""
-        request = b"POST /v1/calls HTTP/1.1\r\n%bContent-Length: %d\r\n\r\n%b" % (
+    async def call(self, route: Route, connection: Connection, body: bytes, *, most: int, seconds: float) -> Heard:
+        """Make a call, unless it would be more than the *most*'th. It is sent before anything is awaited."""
+        request = b"POST /v1/calls HTTP/1.1\r\n%b%b: %d\r\nContent-Length: %d\r\n\r\n%b" % (
             self._routes.head(route),
+            _MOST_CALLS,
+            most,
             len(body),
             body,
         )

@@ -18,6 +18,7 @@ from typing import Any, Final
 from rollcage.core.ids import RolloutKey, trainers_id, word
 from rollcage.store.link import Link, Step
 from rollcage.store.records import Page, Sandbox, moment
+from rollcage.store.refusals import granted
 from rollcage.store.settings import Settings
 
 # An answer stays below 1 MB on the wire; arguments may come in at that size.
@@ -126,6 +127,17 @@ class CallRecord:
     outcome: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Marking:
+    """A call that is being begun."""
+
+    _answer: asyncio.Future[list[Any]]
+
+    async def begun(self) -> Begun:
+        """Return what beginning it found, or raise what it was refused with."""
+        return Begun.read(granted(await self._answer))
+
+
 class Calls:
     """The calls of all rollouts."""
 
@@ -144,6 +156,11 @@ class Calls:
         step = self.step(rollout, call, sandbox=sandbox)
         with self.unsent_if_cancelled(rollout, call):
             return Begun.read(await self._link.run(step.script, **step.fields))
+
+    def mark(self, rollout: RolloutKey, call: Call, *, sandbox: str) -> "Marking":
+        """Begin *call* without waiting for it; it is as good as begun once the server has read it."""
+        step = self.step(rollout, call, sandbox=sandbox)
+        return Marking(self._link.begin(step.script, **step.fields))
 
     def step(self, rollout: RolloutKey, call: Call, *, sandbox: str | None = None) -> Step:
         """Return the beginning of a call as part of something larger."""

@@ -27,7 +27,7 @@ from redis.exceptions import TimeoutError as NoAnswer
 from rollcage.core.errors import RollcageError, StoreUnavailable
 from rollcage.store.keys import Keys
 from rollcage.store.pipe import Command, Pipe, open_pipe, packed
-from rollcage.store.refusals import refusal
+from rollcage.store.refusals import granted, refusal
 from rollcage.store.scripts import load
 from rollcage.store.settings import Settings
 
@@ -146,10 +146,14 @@ class Link:
         """Run one script and return its answer, or raise its refusal."""
         order = self._order(script, fields)
         self._submit([order])
-        answer: list[Any] = await order.answer
-        if refused := refusal(answer):
-            raise refused
-        return answer
+        return granted(await order.answer)
+
+    def begin(self, script: str, **fields: Value) -> Future[list[Any]]:
+        """Run one script; its answer, refusals among them, can be waited for, or not."""
+        order = self._order(script, fields)
+        order.answer.add_done_callback(_looked_at)
+        self._submit([order])
+        return order.answer
 
     async def together(self, *steps: Step) -> list[list[Any] | RollcageError]:
         """Run scripts one after the other in one round trip; refusals are among the answers."""
@@ -160,9 +164,7 @@ class Link:
 
     def post(self, script: str, **fields: Value) -> None:
         """Run one script, after all that was asked before, without waiting for its answer."""
-        order = self._order(script, fields)
-        order.answer.add_done_callback(lambda answer: answer.cancelled() or answer.exception())
-        self._submit([order])
+        self.begin(script, **fields)
 
     async def ask(self, *command: Value) -> Any:
         """Run one plain command that changes nothing, and return its answer."""
@@ -240,6 +242,12 @@ class Link:
         if not self._attended and not self._closed:
             self._attended = True
             asyncio.get_running_loop().call_soon(self._flush)
+
+
+def _looked_at(answer: Future[Any]) -> None:
+    """Keep the loop from complaining of an error that nobody waited for."""
+    if not answer.cancelled():
+        answer.exception()
 
 
 def _translated(error: BaseException) -> BaseException:

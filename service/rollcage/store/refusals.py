@@ -60,3 +60,10 @@ def refusal(answer: Any) -> RollcageError | None:
         return None
     code, *facts = (part.decode() for part in answer[1:])
     return _ERRORS[code](*facts)
+
+
+def granted(answer: list[Any]) -> list[Any]:
+    """Return a script's answer, or raise what it refused with."""
+    if refused := refusal(answer):
+        raise refused
+    return answer

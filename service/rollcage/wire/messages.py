@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 REPLAYED_HEADER: Final = "Rollcage-Replayed"
 BOOT_HEADER: Final = "Rollcage-Boot"
+MOST_CALLS_HEADER: Final = "Rollcage-Most-Calls"
 
 # pydantic matches with Rust's engine, where $ is the very end and not the line before a newline.
 CALL_ID_PATTERN: Final = r"^[A-Za-z0-9_.:-]{1,200}$"

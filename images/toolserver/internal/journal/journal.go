@@ -13,8 +13,8 @@ var (
 	ErrConflict = errors.New("this call id was used with another tool or other arguments")
 	// ErrDropped: the call ran, its answer no longer fits into memory.
 	ErrDropped = errors.New("the call was made and its result has been dropped")
-	// ErrFull: no more calls can be remembered, so none may run.
-	ErrFull = errors.New("this sandbox has taken as many calls as it can remember")
+	// ErrFull: no more calls can be remembered, or may be made, so none may run.
+	ErrFull = errors.New("this sandbox has taken as many calls as it may")
 	// ErrUnknown: no such call was made.
 	ErrUnknown = errors.New("no call of that id")
 )
@@ -62,10 +62,11 @@ func New(limits Limits) *Journal {
 }
 
 // Begin enters a call, or finds it. fresh says that the caller must run it and
-// then Finish it (or Withdraw it, if it never started). admit is asked only
-// about a new call, under the journal's lock: what it refuses leaves no trace,
-// and what it queues is queued in the order of entry.
-func (j *Journal) Begin(id string, fp Fingerprint, admit func() error) (call *Call, fresh bool, err error) {
+// then Finish it (or Withdraw it, if it never started). A new call is entered
+// only if it is not more than the most'th. admit is asked only about a new
+// call, under the journal's lock: what it refuses leaves no trace, and what it
+// queues is queued in the order of entry.
+func (j *Journal) Begin(id string, fp Fingerprint, most int, admit func() error) (call *Call, fresh bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if call := j.calls[id]; call != nil {
@@ -77,7 +78,7 @@ func (j *Journal) Begin(id string, fp Fingerprint, admit func() error) (call *Ca
 		}
 		return call, false, nil
 	}
-	if len(j.calls) >= j.limits.Calls {
+	if len(j.calls) >= min(j.limits.Calls, most) {
 		return nil, false, ErrFull
 	}
 	if err := admit(); err != nil {

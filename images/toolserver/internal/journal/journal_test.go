@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,7 +17,7 @@ func fp(text string) Fingerprint { return FingerprintOf("shell", []byte(text)) }
 
 func finish(t *testing.T, j *Journal, id, body string) {
 	t.Helper()
-	call, fresh, err := j.Begin(id, fp("{}"), yes)
+	call, fresh, err := j.Begin(id, fp("{}"), math.MaxInt, yes)
 	if err != nil || !fresh {
 		t.Fatalf("%s is not new: %v", id, err)
 	}
@@ -27,7 +28,7 @@ func TestARepeatFindsTheFirstAnswer(t *testing.T) {
 	j := New(generous)
 	finish(t, j, "a", "first")
 
-	call, fresh, err := j.Begin("a", fp("{}"), func() error { t.Fatal("asked to admit a repeat"); return nil })
+	call, fresh, err := j.Begin("a", fp("{}"), math.MaxInt, func() error { t.Fatal("asked to admit a repeat"); return nil })
 	if err != nil || fresh {
 		t.Fatalf("fresh %v, %v", fresh, err)
 	}
@@ -40,7 +41,7 @@ func TestARepeatFindsTheFirstAnswer(t *testing.T) {
 func TestOtherArgumentsAreAConflict(t *testing.T) {
 	j := New(generous)
 	finish(t, j, "a", "first")
-	if _, _, err := j.Begin("a", fp(`{"x":1}`), yes); !errors.Is(err, ErrConflict) {
+	if _, _, err := j.Begin("a", fp(`{"x":1}`), math.MaxInt, yes); !errors.Is(err, ErrConflict) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -48,7 +49,7 @@ func TestOtherArgumentsAreAConflict(t *testing.T) {
 func TestWhatIsRefusedLeavesNoTrace(t *testing.T) {
 	j := New(generous)
 	busy := errors.New("busy")
-	if _, _, err := j.Begin("a", fp("{}"), func() error { return busy }); !errors.Is(err, busy) {
+	if _, _, err := j.Begin("a", fp("{}"), math.MaxInt, func() error { return busy }); !errors.Is(err, busy) {
 		t.Fatalf("got %v", err)
 	}
 	if _, err := j.Lookup("a"); !errors.Is(err, ErrUnknown) {
@@ -60,8 +61,8 @@ func TestWhatIsRefusedLeavesNoTrace(t *testing.T) {
 func TestAWithdrawnCallTellsItsWaitersAndMayBeMadeAgain(t *testing.T) {
 	j := New(generous)
 	stopping := errors.New("stopping")
-	call, _, _ := j.Begin("a", fp("{}"), yes)
-	waiter, _, _ := j.Begin("a", fp("{}"), yes)
+	call, _, _ := j.Begin("a", fp("{}"), math.MaxInt, yes)
+	waiter, _, _ := j.Begin("a", fp("{}"), math.MaxInt, yes)
 	j.Withdraw(call, stopping)
 	<-waiter.Done()
 	if _, err := j.Outcome(waiter); !errors.Is(err, stopping) {
@@ -76,10 +77,10 @@ func TestOldestAnswersAreDroppedAndNeverRunAgain(t *testing.T) {
 	finish(t, j, "b", "12345")
 	finish(t, j, "c", "1")
 
-	if _, _, err := j.Begin("a", fp("{}"), yes); !errors.Is(err, ErrDropped) {
+	if _, _, err := j.Begin("a", fp("{}"), math.MaxInt, yes); !errors.Is(err, ErrDropped) {
 		t.Fatalf("a: %v", err)
 	}
-	if _, _, err := j.Begin("a", fp("other"), yes); !errors.Is(err, ErrConflict) {
+	if _, _, err := j.Begin("a", fp("other"), math.MaxInt, yes); !errors.Is(err, ErrConflict) {
 		t.Fatalf("a with other arguments: %v", err)
 	}
 	if _, err := j.Lookup("a"); !errors.Is(err, ErrDropped) {
@@ -110,11 +111,22 @@ func TestAFullJournalStillAnswersRepeats(t *testing.T) {
 	j := New(Limits{Calls: 2, Bytes: 100})
 	finish(t, j, "a", "1")
 	finish(t, j, "b", "2")
-	if _, _, err := j.Begin("c", fp("{}"), yes); !errors.Is(err, ErrFull) {
+	if _, _, err := j.Begin("c", fp("{}"), math.MaxInt, yes); !errors.Is(err, ErrFull) {
 		t.Fatalf("got %v", err)
 	}
-	if _, fresh, err := j.Begin("a", fp("{}"), yes); fresh || err != nil {
+	if _, fresh, err := j.Begin("a", fp("{}"), math.MaxInt, yes); fresh || err != nil {
 		t.Fatalf("fresh %v, %v", fresh, err)
+	}
+}
+
+func TestNoMoreCallsAreEnteredThanTheRolloutMayMake(t *testing.T) {
+	j := New(generous)
+	finish(t, j, "a", "1")
+	if _, _, err := j.Begin("b", fp("{}"), 1, yes); !errors.Is(err, ErrFull) {
+		t.Fatalf("got %v", err)
+	}
+	if _, fresh, err := j.Begin("a", fp("{}"), 1, yes); fresh || err != nil {
+		t.Fatalf("a repeat: fresh %v, %v", fresh, err)
 	}
 }
 
@@ -124,7 +136,7 @@ func TestOfManyRacingRepeatsOneRuns(t *testing.T) {
 	var group sync.WaitGroup
 	for range 50 {
 		group.Go(func() {
-			call, fresh, err := j.Begin("a", fp("{}"), yes)
+			call, fresh, err := j.Begin("a", fp("{}"), math.MaxInt, yes)
 			if err != nil {
 				t.Error(err)
 				return

@@ -8,7 +8,10 @@ import (
 	"rollcage.dev/toolserver/internal/token"
 )
 
-const replayedHeader = "Rollcage-Replayed"
+const (
+	replayedHeader  = "Rollcage-Replayed"
+	mostCallsHeader = "Rollcage-Most-Calls"
+)
 
 // entered is a call that is known, and its request.
 type entered struct {
@@ -48,6 +51,10 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, claims token.Clai
 	if !s.ready() && !s.stopping() {
 		return entered{}, errNotReady
 	}
+	most, refused := parseMostCalls(r)
+	if refused != nil {
+		return entered{}, refused
+	}
 	body, release, refused := s.readBody(w, r)
 	if refused != nil {
 		return entered{}, refused
@@ -60,7 +67,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, claims token.Clai
 		release()
 		return entered{}, refused
 	}
-	call, err := s.begin(s.plan(request), release)
+	call, err := s.begin(s.plan(request), most, release)
 	if err != nil {
 		release()
 		return entered{}, s.countRefusal(refuse(err))

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -33,6 +34,21 @@ func TestARepeatIsAnsweredByteForByteAndRunsNothing(t *testing.T) {
 	if got := first.result(t); got.Class != tool.Failed || got.Facts.BootID != "boot-1" || string(got.Data) != `{"n":1}` {
 		t.Fatalf("got %s", first.body)
 	}
+}
+
+func TestACallBeyondTheMostThatTheRequestAllowsIsNotRun(t *testing.T) {
+	var runs atomic.Int32
+	h := start(t, Options{Tools: []tool.Tool{counting(&runs)}})
+	most := func(r *http.Request) { r.Header.Set(mostCallsHeader, "1") }
+	body := func(id string) string { return fmt.Sprintf(`{"call_id":%q,"tool":"count"}`, id) }
+
+	first := h.send(t, "POST", callsPath, body("c1"), most)
+	expect(t, h.send(t, "POST", callsPath, body("c2"), most), 503, "journal_full")
+
+	if again := h.send(t, "POST", callsPath, body("c1"), most); again.body != first.body || runs.Load() != 1 {
+		t.Fatalf("%d runs\n%s\n%s", runs.Load(), first.body, again.body)
+	}
+	expect(t, h.send(t, "POST", callsPath, body("c3"), func(r *http.Request) { r.Header.Set(mostCallsHeader, "-1") }), 400, "bad_request")
 }
 
 func TestOtherArgumentsOrAnotherToolAreAConflict(t *testing.T) {

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -85,4 +86,18 @@ func parseWait(r *http.Request) (time.Duration, *refusal) {
 		return 0, badRequest("wait_ms must be a count of milliseconds")
 	}
 	return min(time.Duration(ms)*time.Millisecond, maxWait), nil
+}
+
+// parseMostCalls reads how many calls the rollout may make in all; a gateway
+// that sends calls before it has counted them says so with each.
+func parseMostCalls(r *http.Request) (int, *refusal) {
+	text := r.Header.Get(mostCallsHeader)
+	if text == "" {
+		return math.MaxInt, nil
+	}
+	most, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return 0, badRequest(mostCallsHeader + " must be a count of calls")
+	}
+	return int(most), nil
 }

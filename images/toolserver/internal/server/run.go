@@ -79,9 +79,9 @@ type begun struct {
 }
 
 // begin enters the planned call into the journal and says what is to be done
-// for its answer. release is called when the arguments are no longer needed,
-// but only for a new call.
-func (s *Server) begin(p plan, release func()) (begun, error) {
+// for its answer, unless it is a new one beyond the most'th. release is called
+// when the arguments are no longer needed, but only for a new call.
+func (s *Server) begin(p plan, most int, release func()) (begun, error) {
 	gate := s.calls
 	if p.tool == urgentTool {
 		gate = s.urgent
@@ -90,7 +90,7 @@ func (s *Server) begin(p plan, release func()) (begun, error) {
 	var out *hub
 	s.entry.RLock()
 	defer s.entry.RUnlock()
-	call, fresh, err := s.journal.Begin(p.id, p.fingerprint, func() (err error) {
+	call, fresh, err := s.journal.Begin(p.id, p.fingerprint, most, func() (err error) {
 		if s.stopping() {
 			return errStopping
 		}
