@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import aclosing
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -18,28 +17,26 @@ import structlog
 
 from rollcage.controller.audit import Audit
 from rollcage.controller.deaths import Deaths
-from rollcage.controller.fares import fare
 from rollcage.controller.hands import Hands
 from rollcage.controller.levels import Levels
 from rollcage.controller.orders import ENDED, Look, creations, removals
 from rollcage.controller.planning import Goal, Moment, planned, stock
 from rollcage.controller.recovering import Recovery
+from rollcage.controller.reporting import Reporting
 from rollcage.controller.sentence import Sentence
 from rollcage.controller.settings import Settings
-from rollcage.controller.troubles import Reason
+from rollcage.controller.settling import Settling
 from rollcage.controller.view import View
-from rollcage.core.endings import EndCause, Ending
 from rollcage.core.errors import StoreRecovering, StoreUnavailable
 from rollcage.core.pace import Burst
 from rollcage.sandboxes.source import Phase, Seen, Synced
-from rollcage.telemetry.labels import PoolLabel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rollcage.controller.greeting import Greeter
     from rollcage.core.environment import Environment
-    from rollcage.sandboxes.recipes import Fare, Recipes
+    from rollcage.sandboxes.recipes import Recipes
     from rollcage.sandboxes.source import Sandbox, SandboxSource
     from rollcage.store.pools import Whereabouts
     from rollcage.store.store import Leader, Store
@@ -50,8 +47,6 @@ log = structlog.get_logger(__name__)
 _CHUNK: Final = 500
 # Asked for again when it has not gone by then; a loaded node takes its time.
 _DELETION_SECONDS: Final = 120.0
-_FIRST_REST: Final = 0.2
-_LONGEST_REST: Final = 5.0
 
 
 class Keeper:
@@ -83,14 +78,12 @@ class Keeper:
         self._burst = Burst()
         self._used: dict[str, float] = {}
         self._bound: dict[str, frozenset[str]] = {}
-        self._settled: set[str] = set()
-        self._told: dict[str, tuple[float, Fare]] = {}
         self.view = View()
         sentence = Sentence(store, leader, metrics)
-        self._deaths = Deaths(source, store, leader, sentence)
+        deaths = Deaths(source, store, leader, sentence)
         self._recovery = Recovery(store, leader, greeter, sentence)
         self._levels = Levels(leader.pools)
-        self._audit = Audit(store, leader, self._deaths, sentence, every=self._settings.audit)
+        self._audit = Audit(store, leader, deaths, sentence, every=self._settings.audit)
         self.hands = Hands(
             source=source,
             recipes=recipes,
@@ -104,6 +97,8 @@ class Keeper:
             leading=leading,
             woken=self._woken.set,
         )
+        self._settling = Settling(deaths=deaths, hands=self.hands, view=self.view, environment=self._environment)
+        self._reporting = Reporting(hands=self.hands, view=self.view, metrics=metrics, every=self._settings.report)
 
     async def run(self) -> None:
         """Work until cancelled; raise NotLeader once deposed."""
@@ -126,7 +121,7 @@ class Keeper:
                 settled = self.view.greeted | self.view.going.keys()
                 ended = self.view.change(change)
                 if ended:
-                    self._end(ended, started=ended.name in settled)
+                    self._settling.end(ended, started=ended.name in settled)
                 if isinstance(change, Seen):
                     self._greet_if_new(change.sandbox)
                 self._woken.set()
@@ -137,29 +132,9 @@ class Keeper:
         if ours and sandbox.phase is Phase.RUNNING:
             self.hands.greet(sandbox.name)
 
-    def _end(self, sandbox: Sandbox, *, started: bool) -> None:
-        self.hands.do(self._settle(sandbox, started=started))
-
-    def _lose(self, sandbox: Sandbox) -> None:
-        """Take a sandbox for dead whose node fell silent and which does not answer itself."""
-        ending = Ending(EndCause.NODE_LOST, message=f"{sandbox.node} is silent, and so is the sandbox")
-        self._end(replace(sandbox, phase=Phase.ENDED, ending=ending), started=True)
-
-    async def _settle(self, sandbox: Sandbox, *, started: bool) -> None:
-        if not started and sandbox.ending:
-            message = f"{sandbox.ending.cause}: {sandbox.ending.message}"
-            self.hands.troubles.failed(sandbox.environment, Reason.START_FAILED, message, time.monotonic())
-        rest = _FIRST_REST
-        while True:
-            try:
-                await self._deaths.settle(sandbox, self._environments.get(sandbox.environment))
-                break
-            except StoreUnavailable:
-                # A verdict is owed; until it is written the pod stays where it is.
-                await asyncio.sleep(rest)
-                rest = min(2 * rest, _LONGEST_REST)
-        if sandbox.name in self.view.seen:
-            self._settled.add(sandbox.name)
+    def _environment(self, name: str) -> Environment | None:
+        # The map is another one whenever environments change.
+        return self._environments.get(name)
 
     async def _follow_recipes(self) -> None:
         async with self._recipes.observe() as sets:
@@ -208,7 +183,7 @@ class Keeper:
         self._create(looks, at.monotonic)
         self._remove(looks, at.monotonic)
         self._label(looks, at.monotonic)
-        self._report(looks, at.monotonic)
+        self._reporting.tell(looks, self._environments, at.monotonic)
         await self._levels.tell(looks, at.monotonic)
 
     async def _look_at(self, name: str, at: Moment) -> Look:
@@ -226,12 +201,12 @@ class Keeper:
                 self.hands.greet(waiting)
         for bound in stocked.bound:
             if self.view.seen[bound].node_silent:
-                self.hands.doubt(bound, self._lose)
+                self.hands.doubt(bound, self._settling.lose)
         counts = await self._store.pools.counts(name)
         return Look(goal, stocked, counts, fates, planned(goal, stocked, counts, usual_start=self.hands.pace.usual))
 
     def _goal(self, name: str, now: float) -> Goal:
-        environment = self._environments.get(name)
+        environment = self._environment(name)
         if environment is None:
             return Goal.nothing(name)
         after = environment.spec.pool.scale_to_zero_after_seconds
@@ -249,7 +224,7 @@ class Keeper:
 
     def _ask_again(self, now: float) -> None:
         for name, asked in self.view.overdue(now):
-            environment = self._environments.get(asked.environment)
+            environment = self._environment(asked.environment)
             if environment is None:
                 self.view.refuse(name)
             elif self.hands.bucket.available(now) > 0:
@@ -269,13 +244,12 @@ class Keeper:
                 self.hands.create(self._environments[name], self._source.template(self._environments[name]))
 
     def _remove(self, looks: Mapping[str, Look], now: float) -> None:
-        self._settled &= self.view.seen.keys()
         for name, since in tuple(self.view.going.items()):
             if now - since > _DELETION_SECONDS:
                 del self.view.going[name]
         orders = removals(
             looks,
-            ended=self._settled - self.view.going.keys(),
+            ended=self._settling.removable,
             useless=self.hands.condemned - self.view.going.keys(),
             going=len(self.view.going),
             pace=self.hands.pace,
@@ -296,22 +270,3 @@ class Keeper:
                 rollout = look.fates[name].rollout
                 if room > 0 and rollout and self.hands.label(name, rollout):
                     room -= 1
-
-    def _report(self, looks: Mapping[str, Look], now: float) -> None:
-        for name, look in looks.items():
-            self._measure(look)
-            told_at, told = self._told.get(name, (0.0, None))
-            news = fare(look.stock, look.counts, look.goal, self.hands.troubles.get(name), self.view.seen)
-            if name not in self._environments or news == told or now - told_at < self._settings.report.total_seconds():
-                continue
-            self._told[name] = (now, news)
-            self.hands.report(name, news)
-
-    def _measure(self, look: Look) -> None:
-        name, supply = look.goal.name, look.stock.supply
-        self._metrics.pool.at(name, PoolLabel.WANTED).set(look.goal.warm)
-        self._metrics.pool.at(name, PoolLabel.READY).set(len(supply.idle))
-        self._metrics.pool.at(name, PoolLabel.STARTING).set(len(supply.starting))
-        self._metrics.pool.at(name, PoolLabel.CLAIMED).set(len(look.stock.bound))
-        self._metrics.pool.at(name, PoolLabel.RESERVED).set(look.counts.reserved)
-        self._metrics.queue_length.at(name).set(look.counts.waiting)
