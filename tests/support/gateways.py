@@ -7,8 +7,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any
@@ -26,10 +26,10 @@ from rollcage.store.records import Page
 from rollcage.telemetry.metrics import Metrics
 from support.environments import environment
 from support.scripted_use_cases import Scripted
-from support.waiting import until
+from support.waiting import POLL, until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
     from rollcage.core.environment import Environment
     from rollcage.gateway.exchange import Message
@@ -202,3 +202,17 @@ def served(made: Parts, serving: Serving = LOCAL) -> Iterator[Served]:
         running.should_exit = True
         thread.join(timeout=60)
         assert not thread.is_alive()
+
+
+@asynccontextmanager
+async def listening(made: Parts, serving: Serving = LOCAL) -> AsyncIterator[str]:
+    """Serve a gateway from the test's own loop, where its use cases live, and give its address."""
+    running = server(gateway(made, checks=all_is_well), replace(serving, signals=False), admission=made.admission)
+    task = asyncio.create_task(running.serve())
+    while not running.started:  # noqa: ASYNC110 - uvicorn has no event for it
+        await asyncio.sleep(POLL)
+    try:
+        yield f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        running.should_exit = True
+        await task

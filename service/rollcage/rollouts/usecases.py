@@ -26,6 +26,7 @@ from rollcage.rollouts.line import Line
 from rollcage.rollouts.patience import Patience
 from rollcage.rollouts.routes import Reach, Routes
 from rollcage.rollouts.sending import Sending
+from rollcage.rollouts.spans import Tracer, followed_calls, followed_parts
 from rollcage.rollouts.toolservers import Toolservers
 from rollcage.rollouts.views import RolloutVerdict, Step, step_of, verdict_of
 from rollcage.rollouts.witness import SILENT, Witness
@@ -132,10 +133,11 @@ async def open_use_cases(
     signer: Signer,
     *,
     witness: Witness = SILENT,
+    tracer: Tracer | None = None,
     patience: Patience | None = None,
     now: Callable[[], datetime] = _utc_now,
 ) -> AsyncIterator[UseCases]:
-    """Lend the use cases; *now* is the clock that tokens are dated by."""
+    """Lend the use cases; *now* is the clock that tokens are dated by, *tracer* follows each call."""
     patience = patience or Patience()
     line = Line(connect=patience.connect)
     routes = Routes(signer, now=now)
@@ -151,17 +153,22 @@ async def open_use_cases(
                 task.add_done_callback(running.discard)
 
             spawn(backlog.write())
+            calls_store = store
+            if tracer:
+                calls_store, toolservers = followed_parts(store, toolservers, tracer)
             acting = Acting(
-                store=store,
+                store=calls_store,
                 routes=routes,
-                beginning=Beginning(store=store, routes=routes, backlog=backlog, witness=witness),
-                sending=Sending(store=store, toolservers=toolservers, witness=witness),
+                beginning=Beginning(store=calls_store, routes=routes, backlog=backlog, witness=witness),
+                sending=Sending(store=calls_store, toolservers=toolservers, witness=witness),
                 closing=Closing(store=store, witness=witness),
                 backlog=backlog,
                 spawn=spawn,
                 witness=witness,
                 patience=patience,
             )
+            if tracer:
+                acting = followed_calls(acting, tracer)
             try:
                 yield UseCases(store, acting, routes, witness)
             finally:

@@ -132,6 +132,13 @@ class ArchiveLabel(StrEnum):
     FAILED = "failed"
 
 
+class SpanLabel(StrEnum):
+    """Why a span was never seen by whoever collects them."""
+
+    QUEUE_FULL = "queue_full"
+    NOT_TAKEN = "not_taken"
+
+
 class Environments:
     """The environments that have a value of their own; all others share one."""
 

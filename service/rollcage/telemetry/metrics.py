@@ -35,6 +35,7 @@ from rollcage.telemetry.labels import (
     PoolLabel,
     RefusalLabel,
     ReloadLabel,
+    SpanLabel,
     StartLabel,
     StatusLabel,
     ToolLabel,
@@ -174,6 +175,7 @@ class Metrics:
         self.tenant_reloads = self._counter(
             "tenant_reloads", "Times that the changed tenants file was read", result=ReloadLabel
         )
+        self.spans_dropped = self._counter("spans_dropped", "Spans that no collector got", reason=SpanLabel)
 
     def __iter__(self) -> Iterator[Labelled[Counter] | Labelled[Gauge] | Labelled[Histogram]]:
         """Every metric there is."""

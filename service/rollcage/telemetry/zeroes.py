@@ -48,6 +48,7 @@ def begin_at_zero(metrics: Metrics, environments: Collection[str]) -> None:
         metrics.auth_failures,
         metrics.tenant_reloads,
         metrics.archives,
+        metrics.spans_dropped,
     ):
         for values in product(*(_values(allowed, environments) for allowed in counter.allowed.values())):
             counter.at(*values)

@@ -25,6 +25,7 @@ from rollcage.telemetry.metrics import Metrics
 from rollcage.telemetry.witness import MetricsWitness
 from rollcage.wire.keyring import Keyring
 from rollcage.wiring.pulse import answers, pulse
+from rollcage.wiring.tracing import tracing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
@@ -49,6 +50,7 @@ async def answer(settings: GatewaySettings) -> None:
             serving=Serving(host=settings.host, port=settings.port),
             graders=WorkerSettings(paths=settings.graders),
             archive=settings.archive,
+            traces=settings.traces,
         )
         await (await stack.enter_async_context(serving)).serve()
 
@@ -63,6 +65,7 @@ async def assembled(
     serving: Serving,
     graders: WorkerSettings | None = None,
     archive: str = "",
+    traces: bool = False,
 ) -> AsyncIterator[DrainingServer]:
     """Give a gateway that is ready to serve."""
     environments, heard_of = dict[str, "Environment"](), asyncio.Event()
@@ -93,11 +96,13 @@ async def assembled(
             yield
             for task in following:
                 task.cancel()
+        await traced.end()
 
     witness = MetricsWitness(metrics, custom_tools=custom_tools)
     limits = Limits()
     async with (
-        open_use_cases(store, signer, witness=witness) as use_cases,
+        tracing(metrics, wanted=traces) as traced,
+        open_use_cases(store, signer, witness=witness, tracer=traced.tracer) as use_cases,
         open_workers(graders) as workers,
     ):
         parts = Parts(
@@ -118,4 +123,4 @@ async def assembled(
             ),
         )
         app = gateway(parts, checks=checks, background=background, mounts={CONSOLE_PATH: console()})
-        yield server(app, serving, admission=parts.admission)
+        yield server(traced.around(app), serving, admission=parts.admission)

@@ -67,6 +67,8 @@ class GatewaySettings(Settings):
     """Directories in which teams' grading functions are found, separated by colons."""
     archive: str = ""
     """Where ended rollouts are written to: a directory, or a URL that fsspec knows; nowhere if empty."""
+    traces: bool = False
+    """Whether calls are traced; where to is said by the standard ``OTEL_*`` variables."""
     host: str = "0.0.0.0"  # noqa: S104 - a service in a pod
     port: int = 8080
 

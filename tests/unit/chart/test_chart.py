@@ -103,6 +103,21 @@ def test_an_external_redis_takes_the_place_of_ours() -> None:
     assert url["valueFrom"]["secretKeyRef"] == {"name": "elsewhere", "key": "url"}
 
 
+def test_calls_are_traced_only_where_a_collector_is_named() -> None:
+    def told(**values: str) -> dict[str, str]:
+        [container] = rendered(**values).pods()["rollcage-gateway"]["containers"]
+        variables = {one["name"]: one.get("value", "") for one in container["env"]}
+        return {name: value for name, value in variables.items() if name.startswith(("OTEL_", "ROLLCAGE_TRACES"))}
+
+    assert told() == {}
+    assert told(tracing='{"endpoint": "http://collector:4318", "ratio": 0.25}') == {
+        "ROLLCAGE_TRACES": "true",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318",
+        "OTEL_TRACES_SAMPLER": "parentbased_traceidratio",
+        "OTEL_TRACES_SAMPLER_ARG": "0.25",
+    }
+
+
 @pytest.mark.parametrize(
     ("archive", "place"),
     [('{"url": "s3://records"}', "s3://records"), ('{"claim": "records"}', "/var/lib/rollcage/archive")],

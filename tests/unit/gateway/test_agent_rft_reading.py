@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from rollcage.core.ids import BadId
-from rollcage.gateway.dialects.agent_rft.reading import Address, Task, ToolCall, only_tool, read_address, read_call
+from rollcage.gateway.dialects.agent_rft.reading import (
+    Address,
+    Task,
+    ToolCall,
+    answer_in,
+    only_tool,
+    read_address,
+    read_call,
+)
 from rollcage.gateway.errors import BadRequest
 
 TRACE = "trace_0123456789abcdef0123456789abcdef"
@@ -188,3 +196,34 @@ def test_a_call_without_a_name_means_the_only_tool_there_is() -> None:
     nameless = read({"trace_id": "t"})
     assert only_tool(nameless, ("cat",)).tool == "cat"
     assert only_tool(nameless, ("cat", "list")).tool is None
+
+
+@pytest.mark.parametrize(
+    ("sample", "text"),
+    [
+        ({"output_text": "a", "choices": [{"message": {"content": "b"}}]}, "a"),
+        ({"output_text": "", "choices": [{"message": {"content": "b"}}]}, ""),
+        ({"choices": [{"message": {"content": "b"}}], "output_json": 1}, "b"),
+        ({"choices": [{"message": {"content": [{"type": "text", "text": "b"}, 7, {"text": None}]}}]}, "b"),
+        ({"output_json": {"a": [1]}}, '{"a":[1]}'),
+        ({"choices": [{"message": {"content": None}}]}, ""),
+        ({"choices": "no", "output_json": None}, ""),
+        ({}, ""),
+    ],
+    ids=[
+        "the text itself",
+        "an empty one is the model's",
+        "the message",
+        "a message in parts",
+        "the JSON, spelled",
+        "a message without content",
+        "nothing of use",
+        "nothing",
+    ],
+)
+def test_the_final_answer_is_the_first_that_is_there(sample: dict[str, Any], text: str) -> None:
+    assert answer_in(sample).text == text
+
+
+def test_json_that_nobody_can_spell_is_no_answer() -> None:
+    assert answer_in({"output_json": json.loads("[" * 400 + "]" * 400)}).text == ""

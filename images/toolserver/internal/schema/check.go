@@ -21,6 +21,30 @@ func (s *Schema) Check(value any) []string {
 	return c.problems
 }
 
+// Settle takes out of a value what is given as null although it may be left
+// out and null is no value of its own, and reports whether there was any.
+// Models that must name every argument, as strict trainers want it, say "none"
+// that way; refusing it would be taken for the model's mistake.
+func (s *Schema) Settle(value any) bool {
+	fields, isObject := value.(map[string]any)
+	if !isObject {
+		return false
+	}
+	settled := false
+	for name, property := range s.properties {
+		given, present := fields[name]
+		switch {
+		case !present:
+		case given != nil:
+			settled = property.Settle(given) || settled
+		case !slices.Contains(s.required, name) && len(property.Check(nil)) > 0:
+			delete(fields, name)
+			settled = true
+		}
+	}
+	return settled
+}
+
 type checker struct{ problems []string }
 
 func (c *checker) add(path, format string, args ...any) {

@@ -50,6 +50,40 @@ func TestValidArgumentsPass(t *testing.T) {
 	}
 }
 
+func TestNullForWhatMayBeLeftOutIsLeftOut(t *testing.T) {
+	const nested = `{"type":"object","properties":{
+		"inner":{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"}},"required":["s"]},
+		"any":{}}}`
+	cases := []struct{ name, schema, value, want string }{
+		{"an optional argument", shell, `{"command":"ls","timeout_ms":null}`, `{"command":"ls"}`},
+		{"one with choices", shell, `{"command":"ls","streams":null}`, `{"command":"ls"}`},
+		{"one with several schemas", shell, `{"command":"ls","either":null}`, `{"command":"ls"}`},
+		{"not one whose value null is", shell, `{"command":"ls","when":null}`, `{"command":"ls","when":null}`},
+		{"not one that must be there", shell, `{"command":null}`, `{"command":null}`},
+		{"not one that nobody knows", shell, `{"cmd":null,"command":"ls"}`, `{"cmd":null,"command":"ls"}`},
+		{"not inside a free object", shell, `{"command":"ls","env":{"A":null}}`, `{"command":"ls","env":{"A":null}}`},
+		{"inside an argument", nested, `{"inner":{"n":null,"s":null}}`, `{"inner":{"s":null}}`},
+		{"not where anything goes", nested, `{"any":null}`, `{"any":null}`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := Parse(json.RawMessage(c.schema))
+			if err != nil {
+				t.Fatal(err)
+			}
+			value, err := strictjson.Value([]byte(c.value))
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := s.Settle(value)
+			got, _ := json.Marshal(value)
+			if string(got) != c.want || changed != (c.value != c.want) {
+				t.Fatalf("got %s, changed: %t", got, changed)
+			}
+		})
+	}
+}
+
 func TestProblemsNameWhatIsAllowed(t *testing.T) {
 	cases := []struct{ name, arguments, want string }{
 		{"a missing argument", `{}`, `"command" is required`},

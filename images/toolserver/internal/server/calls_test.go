@@ -159,6 +159,17 @@ func TestToolsSeeCanonicalArguments(t *testing.T) {
 	}
 }
 
+func TestToolsDoNotSeeNullForWhatMayBeLeftOut(t *testing.T) {
+	strict := fake{"strict", `{"type":"object","properties":{"path":{"type":"string"},"depth":{"type":"integer"}},` +
+		`"required":["path"],"additionalProperties":false}`, echo.run}
+	h := start(t, Options{Tools: []tool.Tool{strict}})
+	if got := h.call(t, "c1", "strict", `{"path":"x","depth":null}`).result(t); got.Output != `{"path":"x"}` {
+		t.Fatalf("got %s %s", got.Class, got.Output)
+	}
+	// Another spelling is another call all the same: what was sent is what is compared.
+	expect(t, h.call(t, "c1", "strict", `{"path":"x"}`), 409, "call_conflict")
+}
+
 func TestAPanickingToolIsAnErrorThatIsRemembered(t *testing.T) {
 	var runs atomic.Int32
 	boom := fake{"boom", "", func(context.Context, tool.Call) tool.Result { runs.Add(1); panic("boom") }}

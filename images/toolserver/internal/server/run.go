@@ -53,6 +53,10 @@ func (s *Server) plan(r request) plan {
 	} else if _, isObject := value.(map[string]any); !isObject {
 		problems = append(problems, "the arguments must be an object")
 	} else {
+		if found.schema.Settle(value) {
+			// The fingerprint stays that of what was sent.
+			p.arguments, _ = json.Marshal(value)
+		}
 		problems = found.schema.Check(value)
 	}
 	if len(problems) > 0 {

@@ -159,7 +159,7 @@ def answer_in(sample: Any) -> Answer:
         raise BadRequest("there is no sample")
     text, given = sample.get("output_text"), sample.get("output_json")
     if not isinstance(text, str):
-        text = _last_message(sample.get("choices"))
+        text = _last_message(sample.get("choices")) or _spelled(given)
     return Answer.of(text, given)
 
 
@@ -173,7 +173,19 @@ def _last_message(choices: Any) -> str:
         content = choices[0]["message"]["content"]
     except (KeyError, IndexError, TypeError):
         return ""
+    if isinstance(content, list):
+        # In parts, as chat completions may have it.
+        texts = (part.get("text") for part in content if isinstance(part, dict))
+        return "".join(text for text in texts if isinstance(text, str))
     return content if isinstance(content, str) else ""
+
+
+def _spelled(given: Any) -> str:
+    try:
+        return "" if given is None else orjson.dumps(given).decode()
+    except orjson.JSONEncodeError:
+        # Deeper than anybody's format.
+        return ""
 
 
 def _object(body: bytes) -> dict[str, Any]:
