@@ -15,10 +15,9 @@ from rollcage.core.errors import CallConflict, RollcageError, RolloutEnded
 from rollcage.core.ids import RolloutId
 from rollcage.rollouts.act import Acting
 from rollcage.rollouts.actions import Action, Answer
-from rollcage.rollouts.connection import Connection
 from rollcage.rollouts.routes import Route
 from rollcage.rollouts.toolservers import Heard, Toolservers
-from rollcage.store.calls import Begun, Call, Calls
+from rollcage.store.calls import Begun, Call, Calls, Marking
 from rollcage.store.claims import Claim, Claims
 from rollcage.store.store import Store
 
@@ -31,7 +30,7 @@ class Stage(StrEnum):
     """What a call does on its way."""
 
     CLAIM = "claim"  # and the mark with it, in the same round trip
-    MARK = "mark"
+    MARK = "mark"  # of a call that was sent meanwhile: what is left of it to wait for
     SEND = "send"
     ASK = "ask"  # a sandbox, for the result of a call that may have reached it
     RECORD = "record"
@@ -123,20 +122,32 @@ class _Claims(_Around):
 class _Calls(_Around):
     async def begin(self, *what: Any, **how: Any) -> Begun:
         with self._tracer.stage(Stage.MARK) as span:
-            begun: Begun = await self._real.begin(*what, **how)
-            span.tell(state=begun.state, sandbox=begun.sandbox.name if begun.sandbox else None)
-            return begun
+            return _told(span, await self._real.begin(*what, **how))
+
+    def mark(self, *what: Any, **how: Any) -> Marking:
+        return cast("Marking", _Marking(self._real.mark(*what, **how), self._tracer))
 
     async def finish(self, *what: Any, **how: Any) -> Any:
         with self._tracer.stage(Stage.RECORD):
             return await self._real.finish(*what, **how)
 
 
+class _Marking(_Around):
+    async def begun(self) -> Begun:
+        with self._tracer.stage(Stage.MARK) as span:
+            return _told(span, await self._real.begun())
+
+
+def _told(span: Span, begun: Begun) -> Begun:
+    span.tell(state=begun.state, sandbox=begun.sandbox.name if begun.sandbox else None)
+    return begun
+
+
 class _Toolservers(_Around):
-    async def call(self, route: Route, connection: Connection, body: bytes, *, seconds: float) -> Heard:
+    async def call(self, route: Route, *what: Any, **how: Any) -> Heard:
         with self._tracer.stage(Stage.SEND) as span:
             span.tell(sandbox=route.sandbox.name)
-            heard: Heard = await self._real.call(route, connection, body, seconds=seconds)
+            heard: Heard = await self._real.call(route, *what, **how)
             span.tell(came=heard.came)
             return heard
 
