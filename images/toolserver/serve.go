@@ -73,7 +73,7 @@ func serve() error {
 		Sandbox: cfg.Sandbox, Keys: cfg.Keys, BootID: bootID,
 		Tools: box.Tools(), Files: archive.New(cfg.Workdir),
 		Serial: cfg.Serial, ConcurrentCalls: cfg.Limits.ConcurrentCalls, WaitingCalls: cfg.Limits.WaitingCalls,
-		Now: time.Now, Threads: guard.Threads,
+		Now: time.Now, Freeze: box.Freeze, Threads: guard.Threads,
 	})
 	if err != nil {
 		return err

@@ -5,67 +5,24 @@ The whole service over real pods: two gateways and a controller as processes, a 
 from __future__ import annotations
 
 import asyncio
-import json
-import socket
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import aiohttp
 
 from support.cluster_stage import until
 from support.deployed import gateway
+from support.trainer import SECONDS, TOKEN, Trainer, free_port
 
 if TYPE_CHECKING:
     from support.cluster_stage import Stage
 
-TOKEN = "cluster-0123456789abcdefghijklmnopqrstuvwxyz"  # noqa: S105 - made up
 COUNT = "echo x >> /workspace/n; wc -l < /workspace/n"
-SECONDS = aiohttp.ClientTimeout(total=120)
-
-
-class Trainer:
-    """Calls tools as the platform does: any gateway, up to three more times on a 5xx."""
-
-    def __init__(self, session: aiohttp.ClientSession, ports: list[int]) -> None:
-        self._session = session
-        self.ports = ports
-
-    async def call(self, trace: str, call_id: str, command: str, *, port: int | None = None) -> tuple[int, Any]:
-        body = {
-            "type": "function_call",
-            "id": f"fc_{call_id}",
-            "call_id": call_id,
-            "name": "shell",
-            "arguments": json.dumps({"command": command}),
-            "trace_id": trace,
-        }
-        status, answer = 0, None
-        for attempt in range(4):
-            at = port if port and attempt == 0 else self.ports[attempt % len(self.ports)]
-            try:
-                status, answer = await self.ask("POST", "/agent-rft/runs/step/environments/pool/tools", body, port=at)
-            except (aiohttp.ClientError, TimeoutError):
-                continue
-            if status < 500:
-                break
-            await asyncio.sleep(0.5)
-        return status, answer
-
-    async def ask(self, method: str, path: str, body: Any = None, *, port: int | None = None) -> tuple[int, Any]:
-        url = f"http://127.0.0.1:{port or self.ports[0]}{path}"
-        async with self._session.request(method, url, json=body) as answer:
-            return answer.status, await answer.json(content_type=None)
-
-    async def serving(self, port: int) -> bool:
-        try:
-            return (await self.ask("GET", "/readyz", port=port))[0] == 200
-        except aiohttp.ClientError:
-            return False
 
 
 async def test_a_rollout_goes_through_two_gateways_and_the_death_of_one(stage: Stage) -> None:
     await stage.want(3)
-    ports = [_free_port(), _free_port()]
+    ports = [free_port(), free_port()]
     with ExitStack() as stack:
         stack.enter_context(stage.controller())
         first, _ = (
@@ -100,7 +57,7 @@ async def test_a_rollout_goes_through_two_gateways_and_the_death_of_one(stage: S
 
 async def test_a_pod_that_is_killed_from_outside_masks_and_one_that_the_model_spoils_does_not(stage: Stage) -> None:
     await stage.want(2)
-    port = _free_port()
+    port = free_port()
     with ExitStack() as stack:
         stack.enter_context(stage.controller())
         stack.enter_context(gateway(stage.directory, redis_url=stage.url, token=TOKEN, port=port))
@@ -128,10 +85,3 @@ async def test_a_pod_that_is_killed_from_outside_masks_and_one_that_the_model_sp
 async def _masked(trainer: Trainer, trace: str) -> bool:
     _, answer = await trainer.ask("GET", f"/v1/rollouts/{trace}/verdict")
     return bool(answer["verdict"] and answer["verdict"]["word"] == "masked")
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port

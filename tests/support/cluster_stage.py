@@ -67,8 +67,8 @@ class Stage:
             identity=identity,
         )
 
-    async def want(self, warm: int) -> None:
-        body = resource("pool", pool={"warm": warm, "maxPods": 200})
+    async def want(self, warm: int, **changes: Any) -> None:
+        body = resource("pool", pool={"warm": warm, "maxPods": 200}, **changes)
         self.environment = Environment.from_resource(body)
         await self.api.request(
             "POST", f"/apis/rollcage.dev/v1alpha1/namespaces/{self.namespace}/environments", body=body

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
 
 class Line:
@@ -42,6 +42,10 @@ class Line:
     def mend(self) -> None:
         self._whole = True
 
+    def passed(self, data: bytes) -> bytes:
+        """Return what arrives of what was sent."""
+        return data
+
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -51,7 +55,7 @@ class Line:
             if self._whole:
                 there, back = await asyncio.open_connection(*self._target)
                 writers.append(back)
-                await asyncio.gather(_copy(reader, back), _copy(there, writer))
+                await asyncio.gather(_copy(reader, back, self.passed), _copy(there, writer, bytes))
         except (OSError, asyncio.CancelledError):
             pass
         finally:
@@ -60,9 +64,9 @@ class Line:
                 one.transport.abort()
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passed: Callable[[bytes], bytes]) -> None:
     with suppress(ConnectionError):
         while data := await reader.read(1 << 16):
-            writer.write(data)
+            writer.write(passed(data))
             await writer.drain()
     writer.close()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from support.cut_line import Line
 
@@ -49,10 +49,19 @@ class FrailLine(Line):
         writer.close()
 
 
+class OldRelease(FrailLine):
+    """Makes a toolserver of one from before there were seals: it is asked for something that it does not know."""
+
+    def passed(self, data: bytes) -> bytes:
+        return data.replace(b"POST /v1/seal", b"POST /v1/none")
+
+
 @asynccontextmanager
-async def frail_line(stage: Stage, name: str = "sbx-1") -> AsyncIterator[FrailLine]:
+async def frail_line(
+    stage: Stage, name: str = "sbx-1", *, kind: type[FrailLine] = FrailLine, **config: Any
+) -> AsyncIterator[FrailLine]:
     """Offer a sandbox at the other end of a frail line."""
-    async with FrailLine(stage.start(name)).open() as line:
+    async with kind(stage.start(name, **config)).open() as line:
         assert isinstance(line, FrailLine)
         await stage.offer(name, address=f"http://127.0.0.1:{line.port}")
         yield line

@@ -179,6 +179,10 @@ class Toolserver:
             assert response.status == http.HTTPStatus.OK, response.read()
             yield _events(response)
 
+    def seal(self, *, wait_ms: int = 0) -> Answer:
+        """Have nothing change any more; calls that run get so long to end."""
+        return self.request("POST", f"/v1/seal?wait_ms={wait_ms}", b"")
+
     def state(self) -> State:
         """Return the sandbox's own account of itself."""
         return State.model_validate_json(self.get("/v1/state", Scope.INSPECT).body)

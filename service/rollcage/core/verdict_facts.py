@@ -34,6 +34,7 @@ class Came(StrEnum):
     FAULT = auto()  # the toolserver has a fault of its own
     BUSY = auto()  # too many calls of this rollout at once; nothing ran
     BAD = auto()  # arguments that the toolserver does not take; nothing ran
+    SEALED = auto()  # its rollout is over, or being graded; nothing ran
     FULL = auto()  # as many calls as a sandbox takes
     CONFLICT = auto()  # the same call id with other arguments
 

@@ -88,7 +88,8 @@ _UNTOLD: Final[Mapping[Came, Cause]] = MappingProxyType(
 )
 
 _TRIED_AGAIN: Final = frozenset({Came.BUSY, Came.TAKEN_BACK})
-_NOT_ANSWERED: Final = frozenset({Came.CONFLICT, Came.TAKEN_BACK})
+# Only whoever grades a rollout seals its sandbox: the call came too late, and says nothing about anybody.
+_NOT_ANSWERED: Final = frozenset({Came.CONFLICT, Came.TAKEN_BACK, Came.SEALED})
 
 # A lost state stays lost; the others may be a passing trouble of the network or a stale route.
 _PASSING: Final = frozenset({Came.NOT_SENT, Came.MISROUTED})

@@ -23,6 +23,7 @@ from rollcage.core.errors import RollcageError, RolloutEnded, RolloutUnknown
 from rollcage.core.ids import RolloutId
 from rollcage.core.verdict_words import Cause, Word
 from rollcage.grading.errors import (
+    ArtifactsMissing,
     GradeConflict,
     GraderCrashed,
     GradersBusy,
@@ -142,6 +143,9 @@ class Desk:
         # From here on nothing in the rollout changes any more.
         settled = await self._use_cases.finish(request.rollout, run=request.run, environment=request.environment.name)
         _may_be_graded(settled.standing.word, settled.standing.cause)
+        if spec.artifacts and settled.calls and not (report and report.calls):
+            # Nothing was sealed because there was nothing; what the call left nobody has seen.
+            raise ArtifactsMissing(cause="the rollout's first call came while it was graded")
         score = await self._scored(request, spec, await self._use_cases.verdict(request.rollout), export)
         graded = Graded(score, _now(), time.monotonic() - began)
         return await self._recorded(request, request.rollout, graded)

@@ -1,5 +1,5 @@
 """
-Take artifacts out of a rollout's sandbox, once, before the rollout is ended.
+Take artifacts out of a rollout's sandbox, once, after it was sealed and before the rollout is ended.
 
 What the model made impossible (directories that are gone or too large, a
 sandbox that it ended itself) is told as absent. What the infrastructure lost is
@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, Protocol
 
+import structlog
+
 from rollcage.core.errors import RolloutEnded
 from rollcage.core.ids import RolloutId
 from rollcage.core.verdict_words import Cause, Word
@@ -22,12 +24,15 @@ from rollcage.grading.errors import ArtifactsMissing
 from rollcage.grading.fresh import TooMuch, fetch
 from rollcage.rollouts.errors import FileRefused, Masked, SandboxUnreachable
 from rollcage.rollouts.routes import Reach
+from rollcage.rollouts.sealing import seal
 from rollcage.rollouts.views import RolloutVerdict
 from rollcage.store.scores import Taken
 
 # As long as a gateway waits for the controller's word on a lost sandbox.
 _WORD: Final = timedelta(seconds=20)
 _LOOK_AGAIN: Final = 0.25
+
+_log = structlog.get_logger()
 
 
 class UseCases(Protocol):
@@ -71,6 +76,7 @@ async def exported(use_cases: UseCases, rollout: RolloutId, paths: Sequence[str]
     archives: dict[str, bytes] = {}
     absent: dict[str, str] = {}
     try:
+        await _sealed(await use_cases.reach(rollout), rollout)
         for path in paths:
             left = most - sum(map(len, archives.values()))
             try:
@@ -85,6 +91,19 @@ async def exported(use_cases: UseCases, rollout: RolloutId, paths: Sequence[str]
         report = await _word(use_cases, rollout)
         return _after_the_end(paths, report.word or "", report.cause or "")
     return Export(archives, absent)
+
+
+async def _sealed(reach: Reach, rollout: RolloutId) -> None:
+    """Have nothing in the sandbox change any more."""
+    sealed = await seal(reach)
+    if sealed is None:
+        # While a release is rolled out. To refuse would cost the rollouts of a whole step; what is taken instead is
+        # what the release before took, which a process of the model could still change.
+        _log.warning("sandbox_not_sealed", rollout=rollout.name, reason="its toolserver cannot")
+    elif sealed.left:
+        # Killed, and stuck in the kernel: they run no code of their own any more. (Without a namespace of its own, on
+        # a laptop, also what was too quick to be killed.) A refusal the model could have had for this.
+        _log.warning("processes_left_in_sealed_sandbox", rollout=rollout.name, left=sealed.left)
 
 
 def _after_the_end(paths: Sequence[str], word: str, cause: str) -> Export:

@@ -47,7 +47,16 @@ _RETRY_AFTER: Final = 1.0
 
 # Nothing ran, so the mark can be taken back.
 _NOTHING_RAN: Final = frozenset(
-    {Came.NOT_SENT, Came.MISROUTED, Came.KEY_REFUSED, Came.NOT_READY, Came.STOPPING, Came.RESTARTED, Came.CONFLICT}
+    {
+        Came.NOT_SENT,
+        Came.MISROUTED,
+        Came.KEY_REFUSED,
+        Came.NOT_READY,
+        Came.STOPPING,
+        Came.RESTARTED,
+        Came.CONFLICT,
+        Came.SEALED,
+    }
 )
 
 
@@ -250,6 +259,8 @@ class Acting:
         await self._retract(job)
         if heard.came is Came.CONFLICT:
             return CallConflict(rollout=job.prepared.key, call=job.call.id)
+        if heard.came is Came.SEALED:
+            return await self._closing.sealed(job)
         self._routes.forget(route)
         return NoSandbox(environment=job.action.environment.name, retry_after=_RETRY_AFTER)
 

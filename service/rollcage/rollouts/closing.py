@@ -78,6 +78,17 @@ class Closing:
                 )
         return answer
 
+    async def sealed(self, job: Job) -> RolloutEnded:
+        """Return what a call is refused with that came after its rollout's grading had begun; see *late*."""
+        verdict = None
+        with contextlib.suppress(RollcageError):
+            rollout = await self._store.rollouts.get(job.prepared.key)
+            verdict = rollout and rollout.verdict
+        if verdict:
+            return RolloutEnded(verdict=verdict.word, cause=verdict.cause)
+        # It has none yet, and may still get another; but whoever asked for a score has made the last call.
+        return RolloutEnded(verdict=Word.TRAINABLE, cause=Cause.FINISHED)
+
     async def _word(self, job: Job) -> None:
         """Wait until the rollout has a verdict, or nobody can be expected to give one any more."""
         while job.troubled() < job.patience.word.total_seconds() and job.left > 0:

@@ -35,6 +35,7 @@ _CODES: Final[Mapping[str, Came]] = MappingProxyType(
         ErrorCode.RESTARTED: Came.RESTARTED,
         ErrorCode.CALL_CONFLICT: Came.CONFLICT,
         ErrorCode.RESULT_DROPPED: Came.ANSWER_LOST,
+        ErrorCode.SEALED: Came.SEALED,
         ErrorCode.INTERNAL: Came.FAULT,
         ErrorCode.INTERRUPTED: Came.INTERRUPTED,
         ErrorCode.NOT_READY: Came.NOT_READY,

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import aiohttp
 
+from rollcage.core.errors import RolloutEnded
+from rollcage.core.verdict_words import Cause, Word
 from rollcage.rollouts.errors import FileRefused, SandboxUnreachable
 from rollcage.rollouts.routes import Reach
 from rollcage.wire.messages import ErrorCode, Refusal
@@ -87,4 +89,6 @@ def _refusal(body: bytes) -> Exception:
         return SandboxUnreachable("the sandbox's answer was none")
     if told.code in _CLIENTS_BUSINESS:
         return FileRefused(told.message)
+    if told.code == ErrorCode.SEALED:
+        return RolloutEnded(verdict=Word.TRAINABLE, cause=Cause.FINISHED)
     return SandboxUnreachable(f"the sandbox refused the transfer: {told.code}")

@@ -46,6 +46,7 @@ class ErrorCode(StrEnum):
     CALL_CONFLICT = "call_conflict"
     RESTARTED = "restarted"
     RESULT_DROPPED = "result_dropped"
+    SEALED = "sealed"
     TOO_LARGE = "too_large"
     FILE_ERROR = "file_error"
     INTERNAL = "internal"
@@ -118,6 +119,13 @@ class Refusal(_Answer):
     message: str
 
 
+class Sealed(_Answer):
+    """The answer to POST /v1/seal; *left* counts processes that not even SIGKILL has ended yet."""
+
+    sealed: Literal[True]
+    left: int
+
+
 class ToolDefinition(_Answer):
     """One tool that a sandbox offers; *parameters* is a JSON schema."""
 
@@ -166,6 +174,7 @@ class State(_Answer):
     boot_id: str
     bound_to: str | None
     ready: bool
+    sealed: bool = False
     setup: Setup
     journal: JournalSize
     counters: Counters

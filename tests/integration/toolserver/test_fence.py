@@ -29,9 +29,14 @@ ACTIONS: dict[str, Callable[[Toolserver], Answer]] = {
     "a streamed call": lambda s: s.request("POST", "/v1/calls/stream", s.body("shell", "x", {"command": "true"})),
     "an upload": lambda s: s.upload("file", b"x"),
     "an uploaded tree": lambda s: s.upload_tree("tree", bytes(1024)),
+    "a seal": lambda s: s.seal(),
 }
 BAD_ACTIONS: dict[str, Callable[[Toolserver], Answer]] = {
     "a call that is none": lambda s: s.request("POST", "/v1/calls", b"{}"),
+    "a seal that says more": lambda s: s.request("POST", "/v1/seal", b"{}"),
+    "an inspector's seal": lambda s: s.request(
+        "POST", "/v1/seal", b"", {"Authorization": s.authorization(Scope.INSPECT)}
+    ),
     "an upload without a path": lambda s: s.request("PUT", "/v1/files", b""),
     "a compressed call": lambda s: s.request(
         "POST", "/v1/calls", s.body("shell", "x", {}), {"Content-Encoding": "gzip"}

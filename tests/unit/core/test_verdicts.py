@@ -195,6 +195,12 @@ TABLE: dict[str, tuple[Facts, Ruling, Cause | None]] = {
         Ruling.REFUSED,
         None,
     ),
+    "24 a call for a sealed sandbox is refused and never masked": (call(Came.SEALED, retry=True), Ruling.REFUSED, None),
+    "24 a first call for a sealed sandbox gets no other one": (
+        call(Came.SEALED, first=True, retry=True),
+        Ruling.REFUSED,
+        None,
+    ),
     "24 a call after the model's own end says so": (
         CalledLate(Word.TRAINABLE, Cause.OUT_OF_MEMORY),
         Ruling.ENDED,

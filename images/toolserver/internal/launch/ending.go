@@ -15,7 +15,8 @@ import (
 // Judge fills in class and facts from how a program ended.
 func Judge(outcome proc.Outcome, result *tool.Result) {
 	result.Facts.PeakMemoryBytes = outcome.PeakMemory
-	result.Facts.TimedOut = outcome.TimedOut
+	// To whoever is stopped from outside its time is over as well.
+	result.Facts.TimedOut = outcome.TimedOut || outcome.Stopped
 	if outcome.Known && outcome.Status.Exited() {
 		code := outcome.Status.ExitStatus()
 		result.Facts.ExitCode = &code
@@ -24,9 +25,9 @@ func Judge(outcome proc.Outcome, result *tool.Result) {
 		result.Facts.Signal = SignalName(outcome.Status.Signal())
 	}
 	switch {
-	case outcome.TimedOut:
+	case result.Facts.TimedOut:
 		result.Class = tool.TimedOut
-	case outcome.Known && outcome.Status == 0 && !outcome.Stopped:
+	case outcome.Known && outcome.Status == 0:
 		result.Class = tool.OK
 	default:
 		result.Class = tool.Failed
@@ -41,7 +42,7 @@ func Ending(outcome proc.Outcome, facts tool.Facts, limit time.Duration) string 
 	case outcome.TimedOut:
 		parts = append(parts, fmt.Sprintf("timed out after %d ms", limit.Milliseconds()))
 	case outcome.Stopped:
-		parts = append(parts, "stopped: the sandbox is shutting down")
+		parts = append(parts, "stopped: the sandbox takes no more calls")
 	case facts.Signal != "":
 		parts = append(parts, "killed by signal "+facts.Signal)
 	case facts.ExitCode != nil && *facts.ExitCode != 0:

@@ -29,7 +29,7 @@ func TestTheEndIsToldInOneLine(t *testing.T) {
 		{"an OOM kill", killed, 1, tool.Failed, "[killed by signal SIGKILL: out of memory]"},
 		{"an OOM kill that the command got over", exit(0), 2, tool.OK, "[a process was killed: out of memory]"},
 		{"a time limit", proc.Outcome{TimedOut: true}, 0, tool.TimedOut, "[timed out after 5000 ms]"},
-		{"a stop from outside", proc.Outcome{Stopped: true}, 0, tool.Failed, "[stopped: the sandbox is shutting down]"},
+		{"a stop from outside", proc.Outcome{Stopped: true}, 0, tool.TimedOut, "[stopped: the sandbox takes no more calls]"},
 		{"something that cannot be killed", proc.Outcome{TimedOut: true, Left: 2}, 0, tool.TimedOut,
 			"[timed out after 5000 ms][2 processes could not be killed]"},
 	}

@@ -69,6 +69,36 @@ func TestInsideTheNamespaceIsClearedOnlyWhenNothingIsLive(t *testing.T) {
 	}
 }
 
+func TestInsideNoChainOfForksOutrunsEndAll(t *testing.T) {
+	inside(t)
+	count := filepath.Join(t.TempDir(), "count")
+	// Each one starts the next and dies; there is hardly ever more than one.
+	script := `link() { echo x >>$OUT; link & }; link`
+	_, err := Start(Spec{
+		Path: "/bin/sh", Args: []string{"sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin", "OUT=" + count},
+		Descriptors: []int{Null(), Null(), Null()},
+	}, NewMark(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := func() int64 {
+		info, err := os.Stat(count)
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+	waitFor(t, "the chain is long", func() bool { return size() > 100 })
+	if left := EndAll(); left != 0 {
+		t.Errorf("%d are left", left)
+	}
+	before := size()
+	run(t, sh("sleep 0.1"))
+	if after := size(); after != before {
+		t.Errorf("it went on from %d to %d", before, after)
+	}
+}
+
 func TestOthersNeverClearTheirNamespace(t *testing.T) {
 	if os.Getpid() == 1 {
 		t.Skip("we are PID 1")

@@ -36,6 +36,28 @@ func End(group int, marks ...Mark) (left int) {
 	})
 }
 
+// EndAll takes every mark out of use and kills whatever carries one or descends
+// from us. Nothing may be started during it or after it. It returns how many
+// processes it could not kill.
+func EndAll() (left int) {
+	k := theKeeper()
+	k.mu.Lock()
+	clear(k.live)
+	k.mu.Unlock()
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		left = k.sweep(0, func(pid int, mark Mark) bool { return k.ours(mark) || k.descends(pid) })
+		// One that forks and dies all the time is never where a look at the
+		// table expects it; but it is always somebody's child, at last ours.
+		if !k.adopts || k.reap() {
+			return left
+		}
+		if time.Since(began) > sweepLimit {
+			return max(left, 1)
+		}
+		k.killNamespace()
+	}
+}
+
 // Kill kills what carries the mark, except one process, and leaves the mark
 // in use.
 func Kill(mark Mark, except int) (left int) {

@@ -206,3 +206,45 @@ func TestWhereTheFirstLimitIsRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestEndAllLeavesNothingThatDescendsFromUs(t *testing.T) {
+	cases := []struct{ name, script string }{
+		{"of a call that runs", `echo $$ >$OUT; exec sleep 1000`},
+		{"in a session of its own", `setsid nohup sh -c 'echo $$ >$OUT; exec sleep 1000' >/dev/null 2>&1 & sleep 1000`},
+		{"that lost its mark", `setsid bash -c 'ulimit -S -R unlimited; echo $$ >$OUT; exec sleep 1000' & sleep 1000`},
+		{"with the mark of another", `setsid bash -c 'ulimit -S -R 1152921504606846977; echo $$ >$OUT; exec sleep 1000' & sleep 1000`},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "pid")
+			process, err := Start(Spec{
+				Path: "/bin/sh", Args: []string{"sh", "-c", test.script},
+				Env:         []string{"PATH=/usr/bin:/bin", "OUT=" + out},
+				Descriptors: []int{Null(), Null(), Null()},
+			}, NewMark(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text []byte
+			waitFor(t, "it began", func() bool { text, _ = os.ReadFile(out); return len(text) > 0 })
+			if left := EndAll(); left != 0 {
+				t.Errorf("%d are left", left)
+			}
+			for _, pid := range append(pidsIn(t, string(text)), process.Pid) {
+				if alive(pid) {
+					t.Errorf("%d is alive", pid)
+				}
+			}
+			if !theKeeper().reap() {
+				t.Error("we have children")
+			}
+		})
+	}
+}
+
+func TestEndAllLeavesTheRestOfTheMachineAlone(t *testing.T) {
+	parent := os.Getppid()
+	if left := EndAll(); left != 0 || !alive(parent) {
+		t.Errorf("%d are left, our parent is alive: %t", left, alive(parent))
+	}
+}

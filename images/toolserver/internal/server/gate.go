@@ -47,17 +47,14 @@ func (t ticket) given() bool {
 	}
 }
 
-// wait returns when it is the ticket's turn; an error means that it never will be.
+// wait returns when it is the ticket's turn, or why it never will be.
 func (t ticket) wait(ctx context.Context) error {
 	select {
 	case <-t:
 	case <-ctx.Done():
 	}
 	// Both may be true, and then nothing new may start.
-	if ctx.Err() != nil {
-		return errStopping
-	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // leave gives the place to the next in line.

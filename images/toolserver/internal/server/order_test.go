@@ -56,13 +56,13 @@ func TestAGateLetsInInTheOrderOfArrival(t *testing.T) {
 
 func TestWhoWaitsWhenTheServerStopsNeverStarts(t *testing.T) {
 	g := newGate(1, 1)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	first, _ := g.enter()
 	second, _ := g.enter()
 	if first.wait(ctx) != nil {
 		t.Fatal("the first had to wait")
 	}
-	cancel()
+	cancel(errStopping)
 	g.leave()
 	if second.wait(ctx) != errStopping {
 		t.Fatal("the second started")

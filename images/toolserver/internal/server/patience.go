@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"time"
@@ -44,18 +45,24 @@ func (w *patientWriter) FlushError() error {
 }
 
 // patientReader reads a request's body and renews the read deadline before
-// each read.
-func patientReader(w http.ResponseWriter, r *http.Request) io.Reader {
-	return &bodyReader{body: r.Body, control: http.NewResponseController(w)}
+// each read. Whoever ends ctx and then makes the deadline pass ends the reading
+// too, also of a client that says nothing.
+func patientReader(ctx context.Context, w http.ResponseWriter, r *http.Request) io.Reader {
+	return &bodyReader{ctx: ctx, body: r.Body, control: http.NewResponseController(w)}
 }
 
 type bodyReader struct {
+	ctx     context.Context
 	body    io.Reader
 	control *http.ResponseController
 }
 
 func (b *bodyReader) Read(p []byte) (int, error) {
 	_ = b.control.SetReadDeadline(time.Now().Add(patience))
+	// In this order: a deadline that passed before the line above is undone by it.
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
 	n, err := b.body.Read(p)
 	// A deadline left behind would later look like a client that went away.
 	_ = b.control.SetReadDeadline(time.Time{})

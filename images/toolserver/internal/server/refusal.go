@@ -23,6 +23,7 @@ var (
 	errBusy     = &refusal{http.StatusServiceUnavailable, "busy", "as many calls are running and waiting as are allowed"}
 	errNotReady = &refusal{http.StatusServiceUnavailable, "not_ready", "set-up has not succeeded"}
 	errStopping = &refusal{http.StatusServiceUnavailable, "stopping", "this sandbox is being stopped"}
+	errSealed   = &refusal{http.StatusGone, "sealed", "this sandbox is sealed: nothing in it changes any more"}
 	errBound    = &refusal{http.StatusConflict, "bound_elsewhere", "this sandbox belongs to another rollout"}
 	errBoot     = &refusal{http.StatusConflict, "restarted", "this sandbox has started anew since that boot id"}
 	errTooLarge = &refusal{http.StatusRequestEntityTooLarge, "too_large", "a call is at most 4 MiB"}

@@ -67,7 +67,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 	}
 	release = func() { s.bodies.give(size) }
 	body = make([]byte, size)
-	if _, err := io.ReadFull(patientReader(w, r), body); err != nil {
+	if _, err := io.ReadFull(patientReader(r.Context(), w, r), body); err != nil {
 		release()
 		return nil, nil, badRequest("the body ended early or came too slowly")
 	}

@@ -35,6 +35,7 @@ var routes = map[string]map[string]route{
 	callsPath:          {"POST": {(*Server).postCall, act}},
 	callsPath + "/":    {"GET": {(*Server).getCall, act}},
 	"/v1/calls/stream": {"POST": {(*Server).streamCall, act}},
+	"/v1/seal":         {"POST": {(*Server).postSeal, act}},
 	"/v1/tools":        {"GET": {(*Server).listTools, either}},
 	"/v1/state":        {"GET": {(*Server).state, either}},
 	"/v1/files":        {"GET": {(*Server).getFile, act}, "PUT": {(*Server).putFile, act}},

@@ -95,8 +95,8 @@ func (s *Server) begin(p plan, most int, release func()) (begun, error) {
 	s.entry.RLock()
 	defer s.entry.RUnlock()
 	call, fresh, err := s.journal.Begin(p.id, p.fingerprint, most, func() (err error) {
-		if s.stopping() {
-			return errStopping
+		if s.open.Err() != nil {
+			return context.Cause(s.open)
 		}
 		if p.run == nil {
 			return nil
@@ -121,15 +121,15 @@ func (s *Server) begin(p plan, most int, release func()) (begun, error) {
 		defer release()
 		defer s.hubs.close(p.id)
 		defer gate.leave()
-		if err := place.wait(s.ctx); err != nil {
+		if err := place.wait(s.open); err != nil {
 			s.journal.Withdraw(call, err)
 			return
 		}
-		s.journal.Finish(call, s.execute(s.ctx, p, out))
+		s.journal.Finish(call, s.execute(p, out))
 	}, !place.given()}, nil
 }
 
-func (s *Server) execute(ctx context.Context, p plan, out *hub) (outcome journal.Outcome) {
+func (s *Server) execute(p plan, out *hub) (outcome journal.Outcome) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.count.internal.Add(1)
@@ -139,10 +139,11 @@ func (s *Server) execute(ctx context.Context, p plan, out *hub) (outcome journal
 	}()
 	s.pace.enter()
 	defer s.pace.leave()
-	result := p.run.Run(ctx, tool.Call{ID: p.id, Arguments: p.arguments, Emit: out.publish})
+	result := p.run.Run(s.work, tool.Call{ID: p.id, Arguments: p.arguments, Emit: out.publish})
 	// Stopping kills what runs. Shown as a result it would be the model's own
-	// failure, which it is not; what succeeded all the same is one.
-	if ctx.Err() != nil && result.Class != tool.OK {
+	// failure, which it is not; what succeeded all the same is one. What the
+	// seal ends has a result: its rollout is over, and is not lost.
+	if s.stopping() && result.Class != tool.OK {
 		return journal.Outcome{Status: errInterrupted.Status, Body: errInterrupted.body()}
 	}
 	return s.encode(p, result)

@@ -50,6 +50,9 @@ type Options struct {
 	ConcurrentCalls int
 	WaitingCalls    int
 	Now             func() time.Time
+	// Freeze, when not nil, ends whatever calls left running, and says how
+	// many processes it could not end. Nothing is started after it.
+	Freeze func() (left int)
 	// Threads, when not nil, sets how many threads run Go code at once.
 	Threads func(int)
 }
@@ -72,14 +75,18 @@ type Server struct {
 	count     counters
 	setup     setup
 	pace      pace
+	seal      seal
 
-	// ctx ends when the server stops; calls run under it and not under their
-	// request, whose client may go away and come back.
-	ctx     context.Context
-	cancel  context.CancelFunc
+	// ctx ends when the server stops. Under it, open ends when no more calls
+	// are taken, and work when those that run must end; calls run under work
+	// and not under their request, whose client may go away and come back.
+	// The causes are refusals.
+	ctx, open, work       context.Context
+	cancel, shut, endWork context.CancelCauseFunc
+	// running counts calls and uploads.
 	running sync.WaitGroup
-	// entry is held for reading while a call is entered, so that Stop waits
-	// for every call that came before it and none comes after.
+	// entry is held for reading while one of them is entered, so that Stop
+	// and the seal wait for all that came before them and none comes after.
 	entry sync.RWMutex
 }
 
@@ -108,7 +115,10 @@ func New(options Options) (*Server, error) {
 		streams:   newBudget(maxStreams),
 		pace:      pace{set: options.Threads, now: options.Now},
 	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.open, s.shut = context.WithCancelCause(s.ctx)
+	s.work, s.endWork = context.WithCancelCause(s.ctx)
+	s.seal.done = make(chan struct{})
 	for _, t := range options.Tools {
 		parsed, err := schema.Parse(t.Parameters())
 		if err != nil {
@@ -129,7 +139,7 @@ func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 // until each has its answer in the journal or ctx is done.
 func (s *Server) Stop(ctx context.Context, kill func()) {
 	s.entry.Lock()
-	s.cancel()
+	s.cancel(errStopping)
 	s.entry.Unlock()
 	done := make(chan struct{})
 	go func() {

@@ -14,6 +14,7 @@ type state struct {
 	BootID    string       `json:"boot_id"`
 	BoundTo   *string      `json:"bound_to"`
 	Ready     bool         `json:"ready"`
+	Sealed    bool         `json:"sealed"`
 	Setup     setupState   `json:"setup"`
 	Journal   journalState `json:"journal"`
 	Counters  counts       `json:"counters"`
@@ -39,6 +40,7 @@ func (s *Server) state(w http.ResponseWriter, _ *http.Request, _ token.Claims) *
 		BootID:    s.options.BootID,
 		BoundTo:   s.fence.Bound(),
 		Ready:     s.ready(),
+		Sealed:    s.sealed(),
 		Setup:     setupState{setup, output},
 		Journal:   journalState{calls, bytes},
 		Counters:  s.count.snapshot(),

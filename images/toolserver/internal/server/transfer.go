@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"time"
 
 	"rollcage.dev/toolserver/internal/archive"
 	"rollcage.dev/toolserver/internal/token"
@@ -93,14 +94,36 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request, claims token.Cla
 	if refused := s.bind(claims); refused != nil {
 		return refused
 	}
+	if refused := s.begins(); refused != nil {
+		return refused
+	}
+	defer s.running.Done()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
-	report, err := put(ctx, path, patientReader(w, r))
-	if err != nil {
-		return refuseFile(err)
+	defer context.AfterFunc(s.work, func() {
+		cancel()
+		// The past: whoever reads from a client that stalls reads no longer.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
+	})()
+	report, err := put(ctx, path, patientReader(ctx, w, r))
+	switch {
+	case err == nil:
+		return writeValue(w, report)
+	case s.work.Err() != nil:
+		return refuse(context.Cause(s.work))
 	}
-	return writeValue(w, report)
+	return refuseFile(err)
+}
+
+// begins counts an upload among what runs, unless nothing may begin any more.
+func (s *Server) begins() *refusal {
+	s.entry.RLock()
+	defer s.entry.RUnlock()
+	if s.open.Err() != nil {
+		return refuse(context.Cause(s.open))
+	}
+	s.running.Add(1)
+	return nil
 }
 
 // transfer checks what all of them need; done must be called at the end.

@@ -159,7 +159,7 @@ func (r ran) result(s *session, limit time.Duration, reading facts.Reading) tool
 	case r.over && r.timedOut:
 		note = fmt.Sprintf("[timed out after %d ms and could not be interrupted: the session was ended; session_create makes a new one]", limit.Milliseconds())
 	case r.over && r.stopped:
-		note = "[stopped: the sandbox is shutting down]"
+		note = "[stopped: the sandbox takes no more calls]"
 	case r.over:
 		result.Class = tool.Failed
 		note = "[" + s.obituary() + "]"

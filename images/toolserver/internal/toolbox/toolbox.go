@@ -193,3 +193,10 @@ func (b *Box) Setup(ctx context.Context, commands []string, timeout time.Duratio
 
 // Close ends every session and everything they left running.
 func (b *Box) Close() { b.sessions.Close() }
+
+// Freeze ends every session and every process there is, and says how many
+// could not be ended. No tool may run during it or after it.
+func (b *Box) Freeze() (left int) {
+	b.sessions.Close()
+	return proc.EndAll()
+}
