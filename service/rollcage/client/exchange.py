@@ -29,8 +29,10 @@ def settings(url: str | None, token: str | None) -> tuple[str, Mapping[str, str]
     """Return the service's address and the headers of every request, from the environment where nothing is given."""
     base = url or os.environ.get("ROLLCAGE_URL", "")
     secret = os.environ.get("ROLLCAGE_TOKEN", "") if token is None else token
-    if not base.startswith(("http://", "https://")):
+    if not base:
         raise ClientError("no service: give its URL, http://… or https://…, or set ROLLCAGE_URL")
+    if not base.startswith(("http://", "https://")):
+        raise ClientError(f"{base} is no URL of a service: those begin with http:// or https://")
     if not secret.isascii() or any(character.isspace() for character in secret):
         raise ClientError("the token has characters that no token has")
     return base.rstrip("/"), {"authorization": f"Bearer {secret}"} if secret else {}
