@@ -79,6 +79,7 @@ def report(
     trajectories: Annotated[
         int, typer.Option(min=0, help="From how many rollouts to read every call, for the plots by tool.")
     ] = 200,
+    step: Annotated[int, typer.Option(min=0, help="Rollouts of one training step; plots are then over steps.")] = 0,
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,
@@ -87,7 +88,7 @@ def report(
 
     async def gather() -> str:
         async with AsyncClient(url or None, token or None) as client:
-            found = await gathered(client, name, trajectories=trajectories, now=datetime.now(UTC))
+            found = await gathered(client, name, trajectories=trajectories, now=datetime.now(UTC), step=step)
         return run_page(found)
 
     page = asyncio.run(gather())
