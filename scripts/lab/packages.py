@@ -26,6 +26,7 @@ PACKAGE_OF = {
     "/usr/include/stdlib.h": "libc6-dev",
     "pkg-config": "pkg-config",
     "chromium": "chromium",
+    "bwrap": "bubblewrap",
 }
 
 RUN_ENGINE = ("dockerd", "docker", "iptables", "ip")

@@ -122,8 +122,39 @@ async def test_a_trajectory_shows_each_call_as_the_model_saw_it_with_its_facts(s
     for fact in ("failed", "exit code 137", "signal SIGKILL", "ran 5 s", "truncated from 3 MiB", "killed for memory 1"):
         await expect(second).to_contain_text(fact)
     await expect(page.locator("h1 + .verdict")).to_have_text("maskedevicted")
-    await page.get_by_text("Evidence (1)").click()
-    await expect(page.get_by_label("Evidence 1")).to_contain_text("disk pressure")
+    await expect(page.get_by_label("Fact message")).to_have_text("disk pressure")
+
+
+async def test_evidence_is_told_by_its_paths_and_open_where_somebody_asks_why(scene: Scene, page: Page) -> None:
+    ending = {"cause": "exited", "details": {"signal": "SIGKILL"}}
+    await (await scene.rollout("lost")).end(Word.MASKED, Cause.TOOLSERVER_DIED, by="controller", ending=ending)
+    await (await scene.rollout("fine")).end(ending=ending)
+    await enter(page, scene, "#/rollouts/lost")
+    await expect(page.get_by_label("Fact ending.details.signal")).to_have_text("SIGKILL")
+    await page.goto(f"{scene.url}/console/#/rollouts/fine")
+    await expect(page.get_by_text("Evidence (1)")).to_be_visible()
+    await expect(page.get_by_label("Fact ending.cause")).to_be_hidden()
+
+
+async def test_a_time_just_below_a_minute_is_not_told_as_60_seconds(scene: Scene, page: Page) -> None:
+    rollout = await scene.rollout("r1")
+    await rollout.call("", lasted=119_600)
+    await rollout.end()
+    await enter(page, scene, "#/rollouts/r1")
+    await expect(page.get_by_text("after 2 min 0 s", exact=True)).to_be_visible()
+
+
+async def test_on_a_narrow_screen_a_tools_name_stays_whole(scene: Scene, page: Page) -> None:
+    await page.set_viewport_size({"width": 390, "height": 844})
+    rollout = await scene.rollout("r1")
+    await rollout.call("", tool="session_interrupt", outcome="timed_out")
+    await enter(page, scene, "#/rollouts/r1")
+    name = page.get_by_role("heading", name="session_interrupt")
+    await expect(name).to_be_visible()
+    lines = await name.evaluate(
+        "one => one.getBoundingClientRect().height / parseFloat(getComputedStyle(one).fontSize)"
+    )
+    assert lines < 2
 
 
 async def test_a_running_rollouts_calls_show_up_as_they_come(scene: Scene, page: Page) -> None:

@@ -16,7 +16,7 @@ from rollcage.cli.bursts.scripts import uniform
 from rollcage.cli.bursts.summary import summary
 from rollcage.cli.bursts.view import shown
 from rollcage.cli.exits import Exit
-from rollcage.cli.options import AsJson, Token, Url, service
+from rollcage.cli.options import AsJson, Token, Url, can_be_written, service
 from rollcage.reports.burst import burst_page
 
 
@@ -31,7 +31,7 @@ def _arguments(text: str) -> str:
 
 def burst(
     *,
-    environment: Annotated[str, typer.Argument(help="Whose sandboxes the rollouts get.")],
+    environment: Annotated[str, typer.Argument(metavar="ENVIRONMENT", help="Whose sandboxes the rollouts get.")],
     rollouts: Annotated[int, typer.Option("--rollouts", "-n", min=1, max=5000, help="How many, all at once.")] = 40,
     calls: Annotated[int, typer.Option(min=1, max=1000, help="Calls that each makes, one after the other.")] = 3,
     tool: Annotated[str, typer.Option(help="The tool that is called.")] = "shell",
@@ -39,12 +39,18 @@ def burst(
         str, typer.Option(callback=_arguments, help="Its arguments, as JSON.")
     ] = '{"command": "echo hello"}',
     run: Annotated[str, typer.Option(help="The run's name; a new one unless given.")] = "",
-    report: Annotated[Path, typer.Option(dir_okay=False, help="Where to write the page.")] = Path("burst.html"),
+    report: Annotated[
+        Path, typer.Option(dir_okay=False, callback=can_be_written, help="Where to write the page.")
+    ] = Path("burst.html"),
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Drive rollouts against a gateway, all at once, and write a page with latencies, verdicts and the pool's level."""
+    """
+    Drive many rollouts at once against a gateway.
+
+    Shows the pool meanwhile, and writes a page with latencies, verdicts and the pool's level.
+    """
     with service(url, token) as client:
         # Asked first, so that a wrong address, token or name is one clear error and not one for each rollout.
         client.environment(environment)

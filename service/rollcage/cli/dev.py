@@ -28,8 +28,13 @@ def dev(
     ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log everything, not only warnings.")] = False,
 ) -> None:
-    """Run the whole service on this machine: Redis, controller, gateway and local sandboxes."""
+    """
+    Run the whole service on this machine.
+
+    Redis, controller and gateway in one process, with sandboxes as process trees, until Ctrl-C.
+    """
     # The other commands work, and start fast, without what a service needs.
+    from rollcage.gateway.tenants import SHORTEST_TOKEN  # noqa: PLC0415
     from rollcage.telemetry import logs  # noqa: PLC0415
     from rollcage.wiring.announcing import announcement  # noqa: PLC0415
     from rollcage.wiring.choosing import chosen  # noqa: PLC0415
@@ -37,6 +42,11 @@ def dev(
     from rollcage.wiring.running import end_by_signals, run, told_to_stop  # noqa: PLC0415
     from rollcage.wiring.toolserver import find_toolserver  # noqa: PLC0415
 
+    token = os.environ.get("ROLLCAGE_TOKEN") or secrets.token_hex(TOKEN_BYTES)
+    if len(token) < SHORTEST_TOKEN:
+        raise typer.BadParameter(
+            f"ROLLCAGE_TOKEN has fewer than {SHORTEST_TOKEN} characters; unset it to get a new one"
+        )
     logs.configure(logs.Format.CONSOLE, level="INFO" if verbose else "WARNING")
 
     async def work() -> None:
@@ -46,7 +56,7 @@ def dev(
             environments=choice.environments,
             graders=choice.graders,
             toolserver=await asyncio.to_thread(find_toolserver),
-            token=os.environ.get("ROLLCAGE_TOKEN") or secrets.token_hex(TOKEN_BYTES),
+            token=token,
             port=port,
             unsafe_no_isolation=unsafe_no_isolation,
         )

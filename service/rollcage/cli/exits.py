@@ -15,6 +15,7 @@ from rollcage.client.errors import (
     EnvironmentUnknown,
     Masked,
     NotAuthorized,
+    NotFound,
     OverQuota,
     Rejected,
     RolloutUnknown,
@@ -41,6 +42,7 @@ _HINTS: Final[tuple[tuple[type[ClientError], str], ...]] = (
     (EnvironmentUnknown, "`rollcage environments` lists them"),
     (RolloutUnknown, "`rollcage rollouts` lists them"),
     (RunUnknown, "`rollcage run list` lists them"),
+    (NotFound, "names have letters, digits and . _ : - only; is --url the address of a gateway?"),
     (OverQuota, "ask for fewer, or let the tenant's quota be raised"),
     (Masked, "the infrastructure failed it; `rollcage verdict ROLLOUT` shows the evidence"),
     (Busy, "try again in a moment"),
@@ -62,11 +64,13 @@ def complaint(error: Exception) -> tuple[str, Exit]:
         if type(error) is ClientError:
             code = Exit.USAGE
         return f"{error}{hint and f' ({hint})'}", code
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror, Exit.NO
     return str(error), Exit.NO
 
 
 def complain(error: ClientError | RollcageError | ModuleNotFoundError | OSError) -> Exit:
     """Tell a person what went wrong, and return the exit code."""
     text, code = complaint(error)
-    typer.echo(f"rollcage: {clean(text)}", err=True)
+    typer.echo(f"rollcage: {clean(' '.join(text.split()))}", err=True)
     return code

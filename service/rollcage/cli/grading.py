@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rollcage.cli.options import AsJson, RolloutName, Token, Url, service
-from rollcage.cli.showing import say_fields, say_json
+from rollcage.cli.showing import figure, say_fields, say_json
 
 
 def grade(
@@ -36,7 +36,7 @@ def grade(
             *found.parts.items(),
             ("notes", "; ".join(found.notes)),
             ("graded", found.graded_at),
-            ("took", f"{found.seconds:.3g} s{' (the score that stood already)' if found.replayed else ''}"),
+            ("took", f"{figure(found.seconds)} s{' (the score that stood already)' if found.replayed else ''}"),
         ]
     )
 
@@ -46,8 +46,10 @@ def _item(path: Path | None) -> dict[str, Any] | None:
         return None
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise typer.BadParameter(f"{path}: {error}", param_hint="--item") from error
+    except OSError as error:
+        raise typer.BadParameter(f"{path}: {error.strerror}", param_hint="--item") from error
+    except ValueError as error:
+        raise typer.BadParameter(f"{path} holds no JSON: {error}", param_hint="--item") from error
     if not isinstance(told, dict):
         raise typer.BadParameter(f"{path} holds no JSON object", param_hint="--item")
     return told

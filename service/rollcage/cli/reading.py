@@ -3,6 +3,7 @@ Commands that read: environments, their tools, rollouts, trajectories, verdicts.
 """
 
 import json
+from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated, Any, Final
 
@@ -14,11 +15,14 @@ from rollcage.client.models import RolloutState, Step, Verdict
 from rollcage.client.requests import Form, Label
 
 _SHORT: Final = 60
+# How a rollout without a verdict stands, in the console's words.
+_STATES: Final = {"bound": "running", "waiting": "queued", "asked": "queued"}
 _TALL: Final = 12
+_WIDE: Final = 500
 
 
 def environments(
-    name: Annotated[str | None, typer.Argument(help="Only this one.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Only this one.")] = None,
     *,
     url: Url = "",
     token: Token = "",
@@ -27,21 +31,21 @@ def environments(
     """Show the environments, and how full their pools are."""
     with service(url, token) as client:
         found = [client.environment(name)] if name else list(client.environments())
-        if as_json:
-            say_json(found)
-            return
         pools = {pool.environment: pool for pool in client.pools().pools}
+    if as_json:
+        say_json([{**environment.model_dump(), "pool": pools.get(environment.name)} for environment in found])
+        return
     rows = []
     for environment in found:
         pool = pools.get(environment.name)
         levels = (pool.ready + pool.set_aside, pool.wanted, pool.claimed, pool.waiting) if pool else (None,) * 4
         rows.append((environment.name, *levels, ", ".join(environment.tools), excerpt(environment.description, _SHORT)))
-    columns = ("environment", "ready #", "wanted #", "claimed #", "waiting #", "tools", "")
+    columns = ("environment", "ready #", "wanted #", "claimed #", "waiting #", "tools ~", "about ~")
     say_table(columns, rows, nothing="no environments: the service has none yet")
 
 
 def tools(
-    environment: Annotated[str, typer.Argument(help="Whose tools.")],
+    environment: Annotated[str, typer.Argument(metavar="ENVIRONMENT", help="Whose tools.")],
     *,
     form: Annotated[Form, typer.Option(help="For a dataset, the Responses API, or an Agent RFT job.")] = (
         "chat_completions"
@@ -51,14 +55,18 @@ def tools(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show an environment's tools; with --json as a dataset or a job wants them."""
+    """
+    Show an environment's tools.
+
+    With --json they are as a dataset or an Agent RFT job wants them.
+    """
     with service(url, token) as client:
         found = client.tools(environment, form=form, run=run)
     if as_json:
         say_json(found)
         return
     rows = [_tool(tool) for tool in found]
-    say_table(("tool", "arguments" if form != "job" else "address", ""), rows, nothing="no tools")
+    say_table(("tool", "arguments ~" if form != "job" else "address", "about ~"), rows, nothing="no tools")
 
 
 def _tool(tool: dict[str, Any]) -> tuple[str, str, str]:
@@ -86,23 +94,14 @@ def rollouts(
     if as_json:
         say_json(found)
         return
-    columns = ("rollout", "run", "environment", "state", "calls #", "verdict", "cause", "score #", "begun")
+    columns = ("rollout", "run", "environment", "calls #", "verdict", "cause", "score #", "begun")
     say_table(columns, map(_row, found), nothing="no rollouts")
 
 
 def _row(found: RolloutState) -> tuple[Any, ...]:
     verdict = found.verdict
-    judged = (verdict.word, verdict.cause) if verdict else (None, None)
-    return (
-        found.rollout,
-        found.run,
-        found.environment,
-        found.state,
-        found.calls,
-        *judged,
-        found.score,
-        found.begun_at,
-    )
+    judged = (verdict.word, verdict.cause) if verdict else (_STATES.get(found.state, found.state), None)
+    return (found.rollout, found.run, found.environment, found.calls, *judged, found.score, found.begun_at)
 
 
 def trajectory(
@@ -113,7 +112,7 @@ def trajectory(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show a rollout's calls as the model made them and saw their results."""
+    """Show a rollout's calls, and what the model saw of them."""
     with service(url, token) as client:
         steps = list(client.trajectory(rollout))
     if as_json:
@@ -128,17 +127,27 @@ def trajectory(
 def _say_step(step: Step, *, full: bool) -> None:
     took = f"{(step.finished_at - step.begun_at).total_seconds() * 1000:.0f} ms" if step.finished_at else "no end"
     arguments = json.dumps(step.arguments, ensure_ascii=False)
-    typer.secho(f"{step.number}  {clean(step.tool)}  {step.outcome or 'no result'}  {took}", bold=True)
+    cut = "  cut" if (step.facts or {}).get("truncated") else ""
+    typer.secho(f"{step.number}  {clean(step.tool)}  {step.outcome or 'no result'}  {took}{cut}", bold=True)
     typer.echo(f"   {clean(arguments if full else excerpt(arguments, 200))}")
     lines = clean(step.output or "").splitlines()
     for line in lines if full else lines[:_TALL]:
-        typer.echo(f"   │ {line}")
+        typer.echo(f"   │ {line if full else _shortened(line)}")
     if not full and len(lines) > _TALL:
-        typer.echo(f"   │ … {len(lines) - _TALL} more lines, see --full")
+        typer.echo(f"   │ … {_more(len(lines) - _TALL, 'line')}, see --full")
+
+
+def _shortened(line: str) -> str:
+    left_out = len(line) - _WIDE
+    return line if left_out <= 0 else f"{line[:_WIDE]}… {_more(left_out, 'character')}, see --full"
+
+
+def _more(number: int, what: str) -> str:
+    return f"{number} more {what}{'' if number == 1 else 's'}"
 
 
 def verdict(rollout: RolloutName, *, url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
-    """Show what a trainer may do with a rollout, why, and the evidence."""
+    """Show a rollout's verdict, its cause and the evidence."""
     with service(url, token) as client:
         found = client.verdict(rollout)
     if as_json:
@@ -160,9 +169,13 @@ def verdict(rollout: RolloutName, *, url: Url = "", token: Token = "", as_json: 
     )
     for piece in filter(None, found.evidence):
         typer.echo("\nevidence")
-        told = piece if isinstance(piece, dict) else {"": piece}
-        say_fields((f"  {name}", _spelled(value)) for name, value in told.items())
+        say_fields((f"  {name}", value) for name, value in flat(piece))
 
 
-def _spelled(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def flat(piece: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield what a piece of evidence holds, each under its path."""
+    if isinstance(piece, dict):
+        for key, value in piece.items():
+            yield from flat(value, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, piece if isinstance(piece, str) else json.dumps(piece, ensure_ascii=False)

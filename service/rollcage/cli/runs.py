@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from rollcage.cli.exits import Exit
-from rollcage.cli.options import AsJson, Limit, RunName, Token, Url, service
+from rollcage.cli.options import AsJson, Limit, RunName, Token, Url, can_be_written, service
 from rollcage.cli.showing import say_fields, say_json, say_table
 from rollcage.client import AsyncClient
 from rollcage.reports.gathering import gathered
@@ -59,7 +59,7 @@ def health(name: RunName, *, url: Url = "", token: Token = "", as_json: AsJson =
                 ("rollouts", f"{found.rollouts} ({found.active} active, {found.ended} ended)"),
                 ("calls", found.calls),
                 ("masked", f"{found.masked} ({found.masked_share:.1%} of those with a verdict)"),
-                ("causes", ", ".join(f"{cause} {count}" for cause, count in found.causes.items())),
+                ("ended by", ", ".join(f"{cause} {count}" for cause, count in found.causes.items())),
             ]
         )
     if found.advice != "proceed":
@@ -70,19 +70,25 @@ def health(name: RunName, *, url: Url = "", token: Token = "", as_json: AsJson =
 def report(
     name: RunName,
     *,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file; RUN.html unless given.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", dir_okay=False, callback=can_be_written, help="The file; RUN.html unless given."
+        ),
+    ] = None,
     trajectories: Annotated[
         int, typer.Option(min=0, help="From how many rollouts to read every call, for the plots by tool.")
     ] = 200,
+    step: Annotated[int, typer.Option(min=0, help="Rollouts of one training step; plots are then over steps.")] = 0,
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Write an HTML page with what shows whether a run learns; it needs no internet."""
+    """Write an HTML page that shows whether a run learns."""
 
     async def gather() -> str:
         async with AsyncClient(url or None, token or None) as client:
-            found = await gathered(client, name, trajectories=trajectories, now=datetime.now(UTC))
+            found = await gathered(client, name, trajectories=trajectories, now=datetime.now(UTC), step=step)
         return run_page(found)
 
     page = asyncio.run(gather())
@@ -96,8 +102,10 @@ def report(
 
 def reserve(
     name: RunName,
-    environment: Annotated[str, typer.Argument(help="Whose sandboxes.")],
-    count: Annotated[int, typer.Argument(min=0, max=10_000, help="How many; 0 gives back what is left.")],
+    environment: Annotated[str, typer.Argument(metavar="ENVIRONMENT", help="Whose sandboxes.")],
+    count: Annotated[
+        int, typer.Argument(metavar="COUNT", min=0, max=10_000, help="How many; 0 gives back what is left.")
+    ],
     *,
     reservation: Annotated[
         str | None, typer.Option("--id", help="The same id again changes nothing; one is made up.")
@@ -113,5 +121,11 @@ def reserve(
     if as_json:
         say_json(found)
         return
-    say_fields([("reserved", found.count), ("set aside", found.set_aside), ("left", found.left)])
-    say_fields([("until", found.expires_at)])
+    say_fields(
+        [
+            ("reserved", found.count),
+            ("set aside", found.set_aside),
+            ("left", found.left),
+            ("until", found.expires_at),
+        ]
+    )

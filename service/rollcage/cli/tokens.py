@@ -22,7 +22,11 @@ def token(
     existing: Annotated[bool, typer.Option("--stdin", help="Hash the token on standard input instead.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token, and the hash of it for the tenants' file. It is shown once and kept nowhere."""
+    """
+    Make a token, and its hash for the tenants' file.
+
+    It is shown once and kept nowhere.
+    """
     made = sys.stdin.readline().strip() if existing else secrets.token_hex(_BYTES)
     if len(made) < _SHORTEST:
         raise typer.BadParameter(f"a token has at least {_SHORTEST} characters", param_hint="--stdin")

@@ -10,5 +10,19 @@ from rollcage.client.aio_rollouts import AsyncRollout, AsyncSession
 from rollcage.client.blocking import Client
 from rollcage.client.blocking_rollouts import Rollout, Session
 from rollcage.client.patience import Patience
+from rollcage.client.watched import AsyncWatched, Watched
+from rollcage.client.watching import Gap, Output
 
-__all__ = ["AsyncClient", "AsyncRollout", "AsyncSession", "Client", "Patience", "Rollout", "Session"]
+__all__ = [
+    "AsyncClient",
+    "AsyncRollout",
+    "AsyncSession",
+    "AsyncWatched",
+    "Client",
+    "Gap",
+    "Output",
+    "Patience",
+    "Rollout",
+    "Session",
+    "Watched",
+]

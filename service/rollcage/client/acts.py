@@ -89,18 +89,33 @@ def finish(place: Place) -> Request[models.RolloutState]:
     return Request("POST", f"{rollout_path(place.rollout)}/finish", models.RolloutState.model_validate_json, body=body)
 
 
-def download(rollout: str, path: str, *, tree: bool = False) -> Request[bytes]:
-    """Read a file, or a directory as a tar archive."""
-    return Request("GET", f"{rollout_path(rollout)}/{'tree' if tree else 'files'}", bytes, {"path": path})
+def state(place: Place) -> Request[models.RolloutState]:
+    """Return how the rollout stands."""
+    return requests.rollout_state(place.rollout)
 
 
-def upload(rollout: str, path: str) -> Request[models.FileWritten]:
+def verdict(place: Place) -> Request[models.VerdictReport]:
+    """Return the rollout's verdict, with the evidence."""
+    return requests.verdict(place.rollout)
+
+
+def download(place: Place, path: str) -> Request[bytes]:
+    """Read a file."""
+    return Request("GET", f"{rollout_path(place.rollout)}/files", bytes, {"path": path})
+
+
+def download_tree(place: Place, path: str) -> Request[bytes]:
+    """Read a directory, as a tar archive."""
+    return Request("GET", f"{rollout_path(place.rollout)}/tree", bytes, {"path": path})
+
+
+def upload(place: Place, path: str) -> Request[models.FileWritten]:
     """Replace a file; not sent twice, since the sandbox may have changed the first one by then."""
-    target, read = f"{rollout_path(rollout)}/files", models.FileWritten.model_validate_json
+    target, read = f"{rollout_path(place.rollout)}/files", models.FileWritten.model_validate_json
     return Request("PUT", target, read, {"path": path}, again=Again.UNSENT)
 
 
-def upload_tree(rollout: str, path: str) -> Request[models.TreeWritten]:
+def upload_tree(place: Place, path: str) -> Request[models.TreeWritten]:
     """Unpack a tar archive into a directory."""
-    target, read = f"{rollout_path(rollout)}/tree", models.TreeWritten.model_validate_json
+    target, read = f"{rollout_path(place.rollout)}/tree", models.TreeWritten.model_validate_json
     return Request("PUT", target, read, {"path": path}, again=Again.UNSENT)

@@ -6,10 +6,9 @@ The client for programs with an event loop: a thin transport over ``requests``.
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import ExitStack
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import ExitStack, asynccontextmanager
 from functools import wraps
-from itertools import count
 from pathlib import Path
 from typing import IO, Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
@@ -19,9 +18,12 @@ from rollcage.client import requests
 from rollcage.client.acts import Place
 from rollcage.client.aio_rollouts import AsyncRollout
 from rollcage.client.errors import ClientError
-from rollcage.client.exchange import TIMES, answer, failure, keywords, refusal, settings
-from rollcage.client.patience import USUAL, Patience
+from rollcage.client.exchange import TIMES, answer, keywords, reaching, refusal, settings
+from rollcage.client.models import Call
+from rollcage.client.patience import USUAL, Patience, Tries
 from rollcage.client.requests import Paged, Request, new_id
+from rollcage.client.watched import AsyncWatched
+from rollcage.client.watching import Event, Watch, watched
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -131,17 +133,10 @@ class AsyncClient:
         part = target.with_name(f".{target.name}.{new_id()}")
 
         async def once() -> None:
-            with ExitStack() as stack:
-                file = stack.enter_context(part.open("wb"))
-                response = await self._streamed(request)
-                try:
-                    if response.status_code != httpx.codes.OK:
-                        await response.aread()
-                        raise refusal(response)
-                    async for piece in response.aiter_raw():
+            async with self._opened(request) as response:
+                with part.open("wb") as file:
+                    async for piece in response.aiter_bytes():
                         await asyncio.to_thread(file.write, piece)
-                finally:
-                    await response.aclose()
 
         try:
             await self._patiently(request, once, self._patience)
@@ -149,22 +144,43 @@ class AsyncClient:
         finally:
             part.unlink(missing_ok=True)
 
-    async def _streamed(self, request: Request[bytes]) -> httpx.Response:
-        return await self._http.send(self._http.build_request(**keywords(request)), stream=True)
+    def watch(self, request: Request[Call]) -> AsyncWatched:
+        """Make a call and watch it; its stream is taken up again where it breaks."""
+        return AsyncWatched(request.body["call_id"], self._events(request), lambda: self.send(request))
+
+    async def _events(self, request: Request[Call]) -> AsyncGenerator[Event]:
+        watch, tries = Watch(), Tries(self._patience, request.again, self._chance)
+        while True:
+            try:
+                with reaching(self.url):
+                    async with self._opened(watched(request)) as response:
+                        watch.join()
+                        async for data in response.aiter_bytes():
+                            for event in watch.read(data):
+                                tries.restart()
+                                yield event
+                                if isinstance(event, Call):
+                                    return
+                raise watch.broken()
+            except ClientError as error:
+                await self._sleep(tries.wait(error))
+
+    @asynccontextmanager
+    async def _opened(self, request: Request[Any]) -> AsyncIterator[httpx.Response]:
+        async with self._http.stream(**keywords(request)) as response:
+            if response.status_code != httpx.codes.OK:
+                await response.aread()
+                raise refusal(response)
+            yield response
 
     async def _patiently(self, request: Request[Any], once: Callable[[], Awaitable[T]], patience: Patience) -> T:
-        for attempt in count(1):
+        tries = Tries(patience, request.again, self._chance)
+        while True:
             try:
-                try:
+                with reaching(self.url):
                     return await once()
-                except httpx.TransportError as error:
-                    raise failure(error, self.url) from error
             except ClientError as error:
-                wait = patience.wait(request.again, error, attempt=attempt, chance=self._chance())
-                if wait is None:
-                    raise
-                await self._sleep(wait)
-        raise AssertionError  # count() has no end
+                await self._sleep(tries.wait(error))
 
 
 def _content(stack: ExitStack, upload: bytes | Path | None) -> dict[str, Any]:

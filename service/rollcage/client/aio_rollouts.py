@@ -15,6 +15,7 @@ from rollcage.client.archives import packed, temporary, unpack
 from rollcage.client.errors import ClientError
 from rollcage.client.patience import ONCE, Patience
 from rollcage.client.requests import Paged, Request, new_id
+from rollcage.client.watched import AsyncWatched
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,6 +33,9 @@ class AsyncSender(Protocol):
     async def fetch(self, request: Request[bytes], target: Path) -> None:
         """Stream an answer into a file."""
 
+    def watch(self, request: Request[models.Call]) -> AsyncWatched:
+        """Make a call and watch it."""
+
     def each(self, paged: Paged[T]) -> AsyncIterator[T]:
         """Yield a listing's items."""
 
@@ -40,6 +44,16 @@ def _acts(describe: Callable[Concatenate[Place, P], Request[T]]) -> "Callable[Co
     @wraps(describe)
     async def method(rollout: "AsyncRollout", /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await rollout.client.send(describe(rollout.place, *args, **kwargs))
+
+    return method
+
+
+def _watches(
+    describe: Callable[Concatenate[Place, P], Request[models.Call]],
+) -> "Callable[Concatenate[AsyncRollout, P], AsyncWatched]":
+    @wraps(describe)
+    def method(rollout: "AsyncRollout", /, *args: P.args, **kwargs: P.kwargs) -> AsyncWatched:
+        return rollout.client.watch(describe(rollout.place, *args, **kwargs))
 
     return method
 
@@ -89,7 +103,12 @@ class AsyncRollout:
 
     call = _acts(acts.call)
     shell = _acts(acts.shell)
+    watch = _watches(acts.call)
+    watch_shell = _watches(acts.shell)
     grade = _acts(acts.grade_here)
+    state = _acts(acts.state)
+    verdict = _acts(acts.verdict)
+    download = _acts(acts.download)
 
     async def finish(self) -> models.RolloutState:
         """End it, to be trained on; a verdict that stands already stays."""
@@ -100,14 +119,6 @@ class AsyncRollout:
         """End it; nobody wants it any more."""
         self.end = await self.client.send(requests.abandon(self.id))
         return self.end
-
-    async def state(self) -> models.RolloutState:
-        """Return how it stands."""
-        return await self.client.send(requests.rollout_state(self.id))
-
-    async def verdict(self) -> models.VerdictReport:
-        """Return its verdict, with the evidence."""
-        return await self.client.send(requests.verdict(self.id))
 
     def trajectory(self) -> AsyncIterator[models.Step]:
         """Return its calls in the order in which they began."""
@@ -128,26 +139,22 @@ class AsyncRollout:
 
     async def upload(self, path: str, content: bytes | Path) -> models.FileWritten:
         """Write a file, from memory or from a file here."""
-        return await self.client.send(acts.upload(self.id, path), content)
-
-    async def download(self, path: str) -> bytes:
-        """Read a file into memory."""
-        return await self.client.send(acts.download(self.id, path))
+        return await self.client.send(acts.upload(self.place, path), content)
 
     async def download_to(self, path: str, target: Path) -> None:
         """Read a file into one here, which is there whole or not at all."""
-        await self.client.fetch(acts.download(self.id, path), target)
+        await self.client.fetch(acts.download(self.place, path), target)
 
     async def upload_tree(self, path: str, directory: Path) -> models.TreeWritten:
         """Copy what is in a directory here into one there."""
         with ExitStack() as stack:
             archive = await asyncio.to_thread(stack.enter_context, packed(directory))
-            return await self.client.send(acts.upload_tree(self.id, path), archive)
+            return await self.client.send(acts.upload_tree(self.place, path), archive)
 
     async def download_tree(self, path: str, target: Path) -> int:
         """Copy files and directories from there into a directory here; links stay behind. Return how many came."""
         with temporary() as archive:
-            await self.client.fetch(acts.download(self.id, path, tree=True), archive)
+            await self.client.fetch(acts.download_tree(self.place, path), archive)
             return await asyncio.to_thread(unpack, archive, target)
 
 
@@ -159,5 +166,11 @@ class AsyncSession:
         self.name = name
 
     run = _runs(acts.session_run)
+
+    def watch(self, command: str, *, timeout_ms: int | None = None, call_id: str | None = None) -> AsyncWatched:
+        """Run one command and watch it."""
+        request = acts.session_run(self.rollout.place, self.name, command, timeout_ms=timeout_ms, call_id=call_id)
+        return self.rollout.client.watch(request)
+
     interrupt = _runs(acts.session_interrupt)
     close = _runs(acts.session_close)

@@ -6,10 +6,9 @@ The client for programs that wait: a thin transport over ``requests``.
 
 import random
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import wraps
-from itertools import count
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -19,9 +18,12 @@ from rollcage.client import requests
 from rollcage.client.acts import Place
 from rollcage.client.blocking_rollouts import Rollout
 from rollcage.client.errors import ClientError
-from rollcage.client.exchange import TIMES, answer, failure, keywords, refusal, settings
-from rollcage.client.patience import USUAL, Patience
+from rollcage.client.exchange import TIMES, answer, keywords, reaching, refusal, settings
+from rollcage.client.models import Call
+from rollcage.client.patience import USUAL, Patience, Tries
 from rollcage.client.requests import Paged, Request, new_id
+from rollcage.client.watched import Watched
+from rollcage.client.watching import Event, Watch, watched
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -124,11 +126,8 @@ class Client:
         part = target.with_name(f".{target.name}.{new_id()}")
 
         def once() -> None:
-            with self._http.stream(**keywords(request)) as response, part.open("wb") as file:
-                if response.status_code != httpx.codes.OK:
-                    response.read()
-                    raise refusal(response)
-                for piece in response.iter_raw():
+            with self._opened(request) as response, part.open("wb") as file:
+                for piece in response.iter_bytes():
                     file.write(piece)
 
         try:
@@ -137,16 +136,39 @@ class Client:
         finally:
             part.unlink(missing_ok=True)
 
-    def _patiently(self, request: Request[Any], once: Callable[[], T], patience: Patience) -> T:
-        for attempt in count(1):
+    def watch(self, request: Request[Call]) -> Watched:
+        """Make a call and watch it; its stream is taken up again where it breaks."""
+        return Watched(request.body["call_id"], self._events(request), lambda: self.send(request))
+
+    def _events(self, request: Request[Call]) -> Generator[Event]:
+        watch, tries = Watch(), Tries(self._patience, request.again, self._chance)
+        while True:
             try:
-                try:
-                    return once()
-                except httpx.TransportError as error:
-                    raise failure(error, self.url) from error
+                with reaching(self.url), self._opened(watched(request)) as response:
+                    watch.join()
+                    for data in response.iter_bytes():
+                        for event in watch.read(data):
+                            tries.restart()
+                            yield event
+                            if isinstance(event, Call):
+                                return
+                raise watch.broken()
             except ClientError as error:
-                wait = patience.wait(request.again, error, attempt=attempt, chance=self._chance())
-                if wait is None:
-                    raise
-                self._sleep(wait)
-        raise AssertionError  # count() has no end
+                self._sleep(tries.wait(error))
+
+    @contextmanager
+    def _opened(self, request: Request[Any]) -> Iterator[httpx.Response]:
+        with self._http.stream(**keywords(request)) as response:
+            if response.status_code != httpx.codes.OK:
+                response.read()
+                raise refusal(response)
+            yield response
+
+    def _patiently(self, request: Request[Any], once: Callable[[], T], patience: Patience) -> T:
+        tries = Tries(patience, request.again, self._chance)
+        while True:
+            try:
+                with reaching(self.url):
+                    return once()
+            except ClientError as error:
+                self._sleep(tries.wait(error))

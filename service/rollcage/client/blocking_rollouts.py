@@ -14,6 +14,7 @@ from rollcage.client.archives import packed, temporary, unpack
 from rollcage.client.errors import ClientError
 from rollcage.client.patience import ONCE, Patience
 from rollcage.client.requests import Paged, Request, new_id
+from rollcage.client.watched import Watched
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,6 +29,9 @@ class Sender(Protocol):
     def fetch(self, request: Request[bytes], target: Path) -> None:
         """Stream an answer into a file."""
 
+    def watch(self, request: Request[models.Call]) -> Watched:
+        """Make a call and watch it."""
+
     def each(self, paged: Paged[T]) -> Iterator[T]:
         """Yield a listing's items."""
 
@@ -36,6 +40,16 @@ def _acts(describe: Callable[Concatenate[Place, P], Request[T]]) -> "Callable[Co
     @wraps(describe)
     def method(rollout: "Rollout", /, *args: P.args, **kwargs: P.kwargs) -> T:
         return rollout.client.send(describe(rollout.place, *args, **kwargs))
+
+    return method
+
+
+def _watches(
+    describe: Callable[Concatenate[Place, P], Request[models.Call]],
+) -> "Callable[Concatenate[Rollout, P], Watched]":
+    @wraps(describe)
+    def method(rollout: "Rollout", /, *args: P.args, **kwargs: P.kwargs) -> Watched:
+        return rollout.client.watch(describe(rollout.place, *args, **kwargs))
 
     return method
 
@@ -83,7 +97,12 @@ class Rollout:
 
     call = _acts(acts.call)
     shell = _acts(acts.shell)
+    watch = _watches(acts.call)
+    watch_shell = _watches(acts.shell)
     grade = _acts(acts.grade_here)
+    state = _acts(acts.state)
+    verdict = _acts(acts.verdict)
+    download = _acts(acts.download)
 
     def finish(self) -> models.RolloutState:
         """End it, to be trained on; a verdict that stands already stays."""
@@ -94,14 +113,6 @@ class Rollout:
         """End it; nobody wants it any more."""
         self.end = self.client.send(requests.abandon(self.id))
         return self.end
-
-    def state(self) -> models.RolloutState:
-        """Return how it stands."""
-        return self.client.send(requests.rollout_state(self.id))
-
-    def verdict(self) -> models.VerdictReport:
-        """Return its verdict, with the evidence."""
-        return self.client.send(requests.verdict(self.id))
 
     def trajectory(self) -> Iterator[models.Step]:
         """Return its calls in the order in which they began."""
@@ -120,25 +131,21 @@ class Rollout:
 
     def upload(self, path: str, content: bytes | Path) -> models.FileWritten:
         """Write a file, from memory or from a file here."""
-        return self.client.send(acts.upload(self.id, path), content)
-
-    def download(self, path: str) -> bytes:
-        """Read a file into memory."""
-        return self.client.send(acts.download(self.id, path))
+        return self.client.send(acts.upload(self.place, path), content)
 
     def download_to(self, path: str, target: Path) -> None:
         """Read a file into one here, which is there whole or not at all."""
-        self.client.fetch(acts.download(self.id, path), target)
+        self.client.fetch(acts.download(self.place, path), target)
 
     def upload_tree(self, path: str, directory: Path) -> models.TreeWritten:
         """Copy what is in a directory here into one there."""
         with packed(directory) as archive:
-            return self.client.send(acts.upload_tree(self.id, path), archive)
+            return self.client.send(acts.upload_tree(self.place, path), archive)
 
     def download_tree(self, path: str, target: Path) -> int:
         """Copy files and directories from there into a directory here; links stay behind. Return how many came."""
         with temporary() as archive:
-            self.client.fetch(acts.download(self.id, path, tree=True), archive)
+            self.client.fetch(acts.download_tree(self.place, path), archive)
             return unpack(archive, target)
 
 
@@ -150,5 +157,11 @@ class Session:
         self.name = name
 
     run = _runs(acts.session_run)
+
+    def watch(self, command: str, *, timeout_ms: int | None = None, call_id: str | None = None) -> Watched:
+        """Run one command and watch it."""
+        request = acts.session_run(self.rollout.place, self.name, command, timeout_ms=timeout_ms, call_id=call_id)
+        return self.rollout.client.watch(request)
+
     interrupt = _runs(acts.session_interrupt)
     close = _runs(acts.session_close)

@@ -164,6 +164,7 @@ CLASSES: Final[Mapping[str, type[ServiceError]]] = MappingProxyType(
 # What a proxy in front of the service answers with when the service does not; it has no code of ours.
 _PROXY_STATUSES: Final = frozenset({502, 503, 504})
 _SERVERS_FAULT: Final = 500
+_NO_SUCH_THING: Final = 404
 
 
 def error_of(
@@ -179,4 +180,6 @@ def error_of(
 def _by_status(status: int) -> type[ServiceError]:
     if status in _PROXY_STATUSES:
         return Unavailable
+    if status == _NO_SUCH_THING:
+        return NotFound
     return ServiceFault if status >= _SERVERS_FAULT else Rejected

@@ -6,7 +6,8 @@ they differ in nothing but how they wait.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 import httpx
@@ -28,8 +29,10 @@ def settings(url: str | None, token: str | None) -> tuple[str, Mapping[str, str]
     """Return the service's address and the headers of every request, from the environment where nothing is given."""
     base = url or os.environ.get("ROLLCAGE_URL", "")
     secret = os.environ.get("ROLLCAGE_TOKEN", "") if token is None else token
-    if not base.startswith(("http://", "https://")):
+    if not base:
         raise ClientError("no service: give its URL, http://… or https://…, or set ROLLCAGE_URL")
+    if not base.startswith(("http://", "https://")):
+        raise ClientError(f"{base} is no URL of a service: those begin with http:// or https://")
     if not secret.isascii() or any(character.isspace() for character in secret):
         raise ClientError("the token has characters that no token has")
     return base.rstrip("/"), {"authorization": f"Bearer {secret}"} if secret else {}
@@ -56,31 +59,35 @@ def refusal(response: httpx.Response) -> ClientError:
     """Return what an answer other than 200 means."""
     if response.status_code < _REFUSED:
         return BadAnswer(f"{response.url.host} answered with status {response.status_code}, no Rollcage gateway does")
-    return _problem(response)
-
-
-def failure(error: httpx.TransportError, url: str) -> Unreachable:
-    """Return what a broken connection means."""
-    said = str(error) or type(error).__name__
-    return Unreachable(f"{url} did not answer: {said}", sent=not isinstance(error, _UNSENT))
-
-
-def _problem(response: httpx.Response) -> ServiceError:
+    retry_after = _retry_after(response)
     try:
         told = response.json()
     except ValueError:
         told = None
     if not isinstance(told, dict) or "code" not in told:
-        return error_of(
-            response.status_code, None, response.text[:_LONGEST_EXCERPT], retry_after=_retry_after(response)
-        )
+        return error_of(response.status_code, None, response.text[:_LONGEST_EXCERPT], retry_after=retry_after)
+    return problem(response.status_code, told, retry_after=retry_after)
+
+
+@contextmanager
+def reaching(url: str) -> Iterator[None]:
+    """Say of a broken connection whether the service may have seen the request."""
+    try:
+        yield
+    except httpx.TransportError as error:
+        said = str(error) or type(error).__name__
+        raise Unreachable(f"{url} did not answer: {said}", sent=not isinstance(error, _UNSENT)) from error
+
+
+def problem(status: int, told: Mapping[str, Any], *, retry_after: float | None = None) -> ServiceError:
+    """Return what the service's own problem details mean."""
     cause = told.get("cause")
     return error_of(
-        response.status_code,
+        status,
         str(told["code"]),
         str(told.get("detail", "")),
         cause=None if cause is None else str(cause),
-        retry_after=_retry_after(response),
+        retry_after=retry_after,
     )
 
 

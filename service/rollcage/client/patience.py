@@ -6,6 +6,7 @@ changes nothing; ends and reservations are settled by their first. All else is
 sent again only if the service surely did nothing with it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -44,6 +45,26 @@ class Patience:
         if told is not None:
             return float(min(told, _LONGEST_WAIT)) * (1 + chance / 4)
         return float(min(self.longest_wait, self.first_wait * 2 ** (attempt - 1))) * (0.5 + chance / 2)
+
+
+class Tries:
+    """The tries of one request."""
+
+    def __init__(self, patience: Patience, again: Again, chance: Callable[[], float]) -> None:
+        self._patience, self._again, self._chance = patience, again, chance
+        self._made = 0
+
+    def wait(self, error: ClientError) -> float:
+        """Return after how many seconds to try again; raises the error if not at all."""
+        self._made += 1
+        wait = self._patience.wait(self._again, error, attempt=self._made, chance=self._chance())
+        if wait is None:
+            raise error
+        return wait
+
+    def restart(self) -> None:
+        """Count anew: there was progress."""
+        self._made = 0
 
 
 USUAL: Final = Patience()

@@ -20,7 +20,7 @@ _PAGE: Final = 500
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
-async def gathered(client: AsyncClient, run: str, *, trajectories: int, now: datetime) -> RunData:
+async def gathered(client: AsyncClient, run: str, *, trajectories: int, now: datetime, step: int = 0) -> RunData:
     """Read a run's record; RunUnknown if there is none."""
     health = await client.health(run)
     found = [one async for one in client.tallied(run, page=_PAGE)]
@@ -43,6 +43,7 @@ async def gathered(client: AsyncClient, run: str, *, trajectories: int, now: dat
         rollouts=tuple(map(_rollout, found)),
         calls=tuple(call for task in tasks for call in task.result()),
         sampled=len(chosen),
+        step=step,
     )
 
 

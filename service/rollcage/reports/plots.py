@@ -121,9 +121,10 @@ def scatter(
     name: str,
     what: str,
     spell: Spelling = plain,
+    along: Spelling = seconds,
     trend: bool = True,
 ) -> Markup:
-    """Draw things over time, with the mean of neighbours as a line."""
+    """Draw things over time, or whatever *along* spells, with the mean of neighbours as a line."""
     frame = Frame()
     x, y = over([p.x for p in points], *frame.x), over([p.y for p in points], *frame.y)
     step = max(1, -(-len(points) // _POINTS))
@@ -134,7 +135,8 @@ def scatter(
     means = [(x(at), y(value)) for at, value in _means(points)] if trend else []
     line = (_line(means, "trend", f"mean {what}"),) if len(means) > 1 else ()
     figures = y_axis(frame, y, spell, whole=all(p.y == round(p.y) for p in points))
-    return drawing(frame, f"{what} {name}", figures, *dots, *line, x_axis(frame, x, name, seconds, clock=True))
+    below = x_axis(frame, x, name, along, clock=along is seconds)
+    return drawing(frame, f"{what} {name}", figures, *dots, *line, below)
 
 
 def _means(points: Sequence[Point]) -> list[tuple[float, float]]:
@@ -146,11 +148,22 @@ def _means(points: Sequence[Point]) -> list[tuple[float, float]]:
     return [(sum(p.x for p in group) / len(group), sum(p.y for p in group) / len(group)) for group in groups]
 
 
-def stacked(times: Mapping[str, Sequence[float]], *, name: str, words: Mapping[str, str]) -> Markup:
-    """Draw how many of each kind began when, one upon the other; *times* is class -> when."""
+def stacked(
+    times: Mapping[str, Sequence[float]],
+    *,
+    name: str,
+    words: Mapping[str, str],
+    along: Spelling = seconds,
+    columns: Sequence[float] = (),
+) -> Markup:
+    """
+    Draw how many of each kind began when, one upon the other; *times* is class -> when.
+
+    *columns* are the bounds of the bars, where they have a meaning of their own.
+    """
     frame = Frame()
-    x = over([at for line in times.values() for at in line], *frame.x)
-    bounds = edges(x, _BUCKETS)
+    x = over([*columns, *(at for line in times.values() for at in line)], *frame.x)
+    bounds = columns or edges(x, _BUCKETS)
     counted = {kind: bins(line, bounds) for kind, line in times.items()}
     heights = [sum(column) for column in zip(*counted.values(), strict=True)]
     y = over(heights, *frame.y)
@@ -171,7 +184,8 @@ def stacked(times: Mapping[str, Sequence[float]], *, name: str, words: Mapping[s
                     )
                 )
             below += count
-    return drawing(frame, name, y_axis(frame, y, whole=True), *bars, x_axis(frame, x, name, seconds, clock=True))
+    beside, under = y_axis(frame, y, whole=True), x_axis(frame, x, name, along, clock=along is seconds)
+    return drawing(frame, name, beside, *bars, under)
 
 
 def _stairs(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -19,7 +19,7 @@ from rollcage.reports.page import Card, Tile, nothing, page, table
 from rollcage.reports.plots import Point
 from rollcage.reports.row_plots import Spread
 from rollcage.reports.run_data import RunData, RunRollout, ToolCall
-from rollcage.reports.scales import percent, plain, quantile, seconds
+from rollcage.reports.scales import Spelling, percent, plain, quantile, seconds
 
 _MOODS: Final = {"proceed": "good", "hold": "warning", "skip": "bad"}
 
@@ -28,6 +28,7 @@ _WORDS: Final = {**KINDS, "running": "no verdict yet"}
 # So many tools and items fit on a page that is still read.
 _MOST_TOOLS: Final = 12
 _MOST_ITEMS: Final = 160
+_MOST_BARS: Final = 60
 
 
 def run_page(run: RunData) -> str:
@@ -83,10 +84,26 @@ def _tiles(run: RunData, items: Sequence[Item]) -> list[Tile]:
     return tiles
 
 
-def _ages(run: RunData) -> list[float]:
+def _places(run: RunData) -> list[float]:
+    """Return where each rollout stands from left to right: by steps if it is known how large they are, else by age."""
+    if run.step:
+        return [index / run.step for index in range(len(run.rollouts))]
     begun = [r.begun_at for r in run.rollouts if r.begun_at]
     first = min(begun, default=run.now)
     return [((r.begun_at or first) - first).total_seconds() for r in run.rollouts]
+
+
+def _axis(run: RunData) -> tuple[str, Spelling]:
+    return ("steps", plain) if run.step else ("since the run began", seconds)
+
+
+def _columns(run: RunData) -> list[float]:
+    """Return the bounds of the bars: one for each step, or for as many as fit into one."""
+    if not run.step:
+        return []
+    steps = -(-len(run.rollouts) // run.step)
+    each = -(-steps // _MOST_BARS)
+    return [float(step) for step in range(0, steps + each, each)]
 
 
 def kind_of(rollout: RunRollout) -> str:
@@ -101,11 +118,12 @@ def _over_time(run: RunData, title: str, what: str, values: Sequence[float]) -> 
     }[what]
     points = [
         Point(at, value, kind_of(r), f"{r.rollout}: {plain(value)} {what}")
-        for at, value, r in zip(_ages(run), values, run.rollouts, strict=True)
+        for at, value, r in zip(_places(run), values, run.rollouts, strict=True)
     ]
     if not points:
         return Card(title, nothing("there were no rollouts"), words)
-    return Card(title, plots.scatter(points, name="since the run began", what=what), words, _shown(points))
+    name, along = _axis(run)
+    return Card(title, plots.scatter(points, name=name, what=what, along=along), words, _shown(points))
 
 
 def _shown(points: Sequence[Point]) -> Markup:
@@ -117,24 +135,27 @@ def _scores(run: RunData) -> Card:
     words = "Each dot is a graded rollout; the line is the mean of neighbours."
     points = [
         Point(at, r.score, kind_of(r), f"{r.rollout}: {plain(r.score)}")
-        for at, r in zip(_ages(run), run.rollouts, strict=True)
+        for at, r in zip(_places(run), run.rollouts, strict=True)
         if r.score is not None
     ]
     if not points:
         return Card("Scores", nothing("no rollout was graded"), words)
-    return Card("Scores", plots.scatter(points, name="since the run began", what="score"), words, _shown(points))
+    name, along = _axis(run)
+    return Card("Scores", plots.scatter(points, name=name, what="score", along=along), words, _shown(points))
 
 
 def _verdicts(run: RunData) -> Card:
     times: dict[str, list[float]] = {kind: [] for kind in KINDS}
-    for at, r in zip(_ages(run), run.rollouts, strict=True):
+    for at, r in zip(_places(run), run.rollouts, strict=True):
         times[kind_of(r)].append(at)
     there = {kind: line for kind, line in times.items() if line}
     words = "Rollouts by when they began. A step that lost many is no sample of what the model does."
     if not there:
         return Card("Verdicts", nothing("there were no rollouts"), words)
     shown = legend([(kind, f"{_WORDS[kind]} {len(line)}") for kind, line in there.items()])
-    return Card("Verdicts", plots.stacked(there, name="since the run began", words=_WORDS), words, shown)
+    name, along = _axis(run)
+    plot = plots.stacked(there, name=name, words=_WORDS, along=along, columns=_columns(run))
+    return Card("Verdicts", plot, words, shown)
 
 
 def _by_tool(calls: Sequence[ToolCall]) -> list[tuple[str, list[ToolCall]]]:

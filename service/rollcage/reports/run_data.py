@@ -50,3 +50,5 @@ class RunData:
     calls: tuple[ToolCall, ...]
     # From how many rollouts the calls were read.
     sampled: int
+    # How many rollouts make a training step, in the order in which they began; 0 if nobody said.
+    step: int = 0

@@ -30,6 +30,9 @@ _WIDEST: Final = 1e6
 
 Spelling = Callable[[float], str]
 
+# What lies closer together is one value: divided further it would become zero.
+_SAME: Final = 1e-300
+
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -60,7 +63,7 @@ def over(values: Sequence[float], start: float, end: float, *, zero: bool = True
     low, high = min(values, default=0.0), max(values, default=1.0)
     if zero:
         low, high = min(low, 0.0), max(high, 0.0)
-    if low == high:
+    if high - low < _SAME:
         high = low + 1
     return Scale(low, high, start, end)
 

@@ -81,5 +81,7 @@ def _example(name: str, examples: Path) -> Path:
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Unreadable(f"{path}: {error}") from error
+    except OSError as error:
+        raise Unreadable(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"{path} is no text: {error}") from error

@@ -170,7 +170,8 @@ def _listener(port: int | None) -> socket.socket:
     except OSError as error:
         if port is None:
             return socket.create_server((_HOST, 0))
-        raise PortTaken(f"cannot listen on port {port}: {error.strerror}; give another --port, or none") from error
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise PortTaken(f"cannot listen on port {port}: {why}; give another --port, or none") from error
 
 
 @contextmanager

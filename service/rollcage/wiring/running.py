@@ -65,5 +65,5 @@ def _told(errors: BaseExceptionGroup[RollcageError]) -> list[str]:
         if isinstance(error, BaseExceptionGroup):
             lines += _told(error)
         else:
-            lines.append(f"{error.code}: {error}")
+            lines.append(f"rollcage: {error.code}: {error}")
     return lines

@@ -24,7 +24,7 @@ async def test_a_rollout_is_found_read_and_judged(rollcage: Command, client: Cli
     with client.rollout("small", run="run-1", rollout="r1") as rollout:
         rollout.shell("echo hi; exit 3")
         rollout.shell("seq 100")
-        assert "bound" in rollcage("rollouts").out
+        assert "running" in rollcage("rollouts").out
 
     listed = rollcage("rollouts", "--run", "run-1")
     assert listed.code == 0
@@ -51,6 +51,7 @@ async def test_a_masked_rollout_shows_its_evidence(rollcage: Command, client: Cl
         client.rollout("small", rollout="r1").shell("true")
     shown = rollcage("verdict", "r1").out
     assert "evidence" in shown
+    assert not [line for line in shown.splitlines() if line != line.rstrip()]
     assert {"masked", raised.value.cause} <= set(shown.split())
     assert [one["rollout"] for one in rollcage("rollouts", "--label", "masked", "--json").json()] == ["r1"]
 
@@ -74,7 +75,8 @@ async def test_what_a_model_prints_cannot_drive_the_terminal(rollcage: Command, 
 
 async def test_environments_and_tools_are_shown_to_people_and_programs(rollcage: Command) -> None:
     assert "small" in rollcage("environments").out
-    assert [one["name"] for one in rollcage("environments", "--json").json()] == ["small"]
+    (told,) = rollcage("environments", "--json").json()
+    assert (told["name"], told["pool"]["claimed"]) == ("small", 0)
     assert "command [timeout_ms]" in rollcage("tools", "small").out
     (job, *_) = rollcage("tools", "small", "--form", "job", "--run", "run-1", "--json").json()
     assert job["server_url"].endswith("/agent-rft/runs/run-1/environments/small/tools")
@@ -141,6 +143,29 @@ async def test_doctor_finds_a_service_well_and_a_wrong_token(rollcage: Command, 
     assert ("token", "broken") in {(one["check"], one["level"]) for one in stranger.json()}
     away = rollcage("doctor", "--url", "http://127.0.0.1:9")
     assert (away.code, "✗ reachable" in away.out) == (1, True)
+
+
+async def test_a_long_line_is_shown_in_part_and_whole_if_wanted(
+    rollcage: Command, client: Client, stage: Stage
+) -> None:
+    await stage.sandbox("sbx-1")
+    with client.rollout("small", rollout="r1") as rollout:
+        rollout.shell("printf %0700d 0")
+    assert "… 200 more characters, see --full" in rollcage("trajectory", "r1").out
+    assert "0" * 700 in rollcage("trajectory", "r1", "--full").out
+
+
+async def test_a_page_that_cannot_be_written_is_refused_before_anything_is_done(rollcage: Command) -> None:
+    for command in (["burst", "small", "--report"], ["run", "report", "run-1", "--output"]):
+        said = rollcage(*command, "/nowhere/page.html")
+        assert (said.code, "cannot be written" in said.err) == (2, True)
+    assert rollcage("rollouts").out == "no rollouts\n"
+
+
+async def test_a_path_behind_the_address_is_one_line_with_a_hint(rollcage: Command, url: str) -> None:
+    for path in ("/console", "/v1"):
+        said = rollcage("rollouts", "--url", url + path)
+        assert (said.code, said.err.count("\n"), "is --url the address" in said.err) == (3, 1, True)
 
 
 async def test_an_item_that_is_no_json_is_a_usage_error(rollcage: Command, tmp_path: Path) -> None:

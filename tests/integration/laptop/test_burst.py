@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from support.dev_process import SECONDS
+from support.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,3 +60,25 @@ def test_an_environment_that_there_is_not_is_one_line_and_not_one_for_each_rollo
     assert ran.returncode == 3
     assert ran.stderr.startswith("rollcage: environment_unknown")
     assert len(ran.stderr.splitlines()) == 1
+
+
+def test_a_burst_that_is_stopped_gives_its_sandboxes_back(shared: Dev, tmp_path: Path) -> None:
+    options = ["shell", "--rollouts", "3", "--run", "stopped", "--arguments", '{"command": "sleep 300"}']
+    with subprocess.Popen(
+        [*COMMAND, *options, "--report", str(tmp_path / "page.html")],
+        env={**os.environ, **shared.variables},
+        stdout=subprocess.DEVNULL,
+    ) as process:
+        try:
+            # Once all of them have a sandbox and a call that runs.
+            until(lambda: [one["calls"] for one in listed(shared)] == [1, 1, 1], seconds=SECONDS)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=SECONDS) == 130
+        finally:
+            process.kill()
+    assert [one["verdict"]["word"] for one in listed(shared)] == ["abandoned"] * 3
+
+
+def listed(running: Dev) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = running.get("/v1/rollouts?run=stopped")["rollouts"]
+    return found

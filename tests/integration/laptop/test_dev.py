@@ -117,7 +117,7 @@ def test_a_port_that_is_taken_is_one_clear_line() -> None:
         )
 
     assert ran.returncode == 1
-    assert ran.stderr.splitlines()[-1].startswith(f"port_taken: cannot listen on port {port}")
+    assert ran.stderr.splitlines()[-1].startswith(f"rollcage: port_taken: cannot listen on port {port}")
     assert "Traceback" not in ran.stderr
 
 

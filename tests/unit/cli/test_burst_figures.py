@@ -10,6 +10,7 @@ import pytest
 
 from rollcage.cli.bursts.figures import Figures, causes, counted
 from rollcage.cli.bursts.scripts import Means, Strike, Timing, behaving, composed, spoiling, struck
+from rollcage.cli.bursts.summary import because
 from rollcage.cli.bursts.trainer import Answer, Played
 
 SHOWN = Answer(200, 0.1, "text")
@@ -77,6 +78,11 @@ def test_two_rollouts_in_one_sandbox_are_seen() -> None:
 
 def test_causes_are_those_of_masked_rollouts_only() -> None:
     assert causes([good(cause="finished"), broken(), broken(cause="deleted")]) == {"toolserver_died": 1, "deleted": 1}
+
+
+def test_why_a_rollout_is_not_trained_on_is_said_also_where_nobody_gave_a_verdict() -> None:
+    unheard = good(answers=(SHOWN, Answer(502, 0.1, code="ConnectError")), word="")
+    assert (because(good()), because(broken()), because(unheard)) == ("", "toolserver_died", "ConnectError")
 
 
 def test_a_burst_has_as_many_rollouts_as_wished_and_all_of_its_strikes() -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import subprocess
+import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -42,6 +45,29 @@ def test_without_a_service_a_command_says_how_to_name_one(rollcage: Command) -> 
     assert "Traceback" not in said.err
 
 
+def test_an_address_without_http_is_told_what_it_lacks(rollcage: Command) -> None:
+    said = rollcage("rollouts", "--url", "127.0.0.1:8080")
+    assert said.code == Exit.USAGE
+    assert "127.0.0.1:8080 is no URL" in said.err
+
+
+def test_it_says_its_release(rollcage: Command) -> None:
+    assert rollcage("--version").out == f"rollcage {version('rollcage')}\n"
+
+
+def test_a_service_is_not_started_with_a_token_that_it_would_refuse(rollcage: Command) -> None:
+    said = rollcage("dev", "--port", "0", variables={"ROLLCAGE_TOKEN": "short"})
+    assert (said.code, "ROLLCAGE_TOKEN" in said.err) == (Exit.USAGE, True)
+
+
+def test_without_its_extra_the_command_says_how_to_get_it() -> None:
+    # As in an installation without typer.
+    told = "import sys; sys.modules['typer'] = None; from rollcage.cli.start import main; main()"
+    ended = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+    assert "rollcage[cli]" in ended.stderr
+
+
 @pytest.mark.parametrize("arguments", [["nonsense"], ["rollouts", "--label", "odd"], ["reserve", "r", "e", "-1"]])
 def test_a_wrong_command_line_ends_with_2(rollcage: Command, arguments: list[str]) -> None:
     assert rollcage(*arguments).code == Exit.USAGE
@@ -50,7 +76,8 @@ def test_a_wrong_command_line_ends_with_2(rollcage: Command, arguments: list[str
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_can_complete_it(rollcage: Command, shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_ROLLCAGE_COMPLETE", f"source_{shell}")
-    assert "rollcage" in rollcage().out
+    said = rollcage()
+    assert (said.code, "_ROLLCAGE_COMPLETE=complete_" in said.out) == (Exit.DONE, True)
 
 
 @pytest.mark.parametrize("code", list(CLASSES))

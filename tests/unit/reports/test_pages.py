@@ -97,5 +97,14 @@ def test_a_run_tells_advice_scores_and_items_that_teach_nothing() -> None:
         assert words in text
 
 
+def test_a_run_is_told_by_steps_if_it_is_known_how_large_they_are() -> None:
+    read = Reader()
+    read.feed(run_page(replace(RUN, step=4)))
+    # Ten rollouts: two whole steps, and the one that was lost at the end of a third.
+    assert "steps" in read.text
+    assert "since the run began" not in read.text
+    assert (read.text.count("4 trainable"), "1 masked" in read.text) == (2, True)
+
+
 def test_a_page_says_from_how_many_rollouts_it_read_calls() -> None:
     assert "from 2 of 10 rollouts" in read(run_page(RUN)).text

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rollcage.reports.gathering import spread
@@ -27,6 +27,7 @@ def test_every_value_is_counted_once(values: list[float]) -> None:
 
 
 @given(FIGURES)
+@example([5e-324])
 def test_marks_are_few_and_lie_on_the_plot(values: list[float]) -> None:
     scale = wide(values, 0, 100)
     ticks = scale.ticks()

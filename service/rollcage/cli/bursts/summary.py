@@ -26,10 +26,10 @@ def summary(driven: Driven) -> Group:
     table.columns[0].no_wrap = True
     for title, played in _kinds(driven.played):
         trained, masked = (sum(one.word == word for one in played) for word in (Word.TRAINABLE, Word.MASKED))
-        because = sorted({one.cause for one in played if one.word == Word.MASKED})
+        reasons = sorted(set(map(because, played)) - {""})
         scores = sorted({f"{one.score:g}" for one in played if one.score is not None})
         counts = (str(number or "") for number in (len(played), trained, masked))
-        table.add_row(title, *counts, ", ".join(because), ", ".join(scores))
+        table.add_row(title, *counts, ", ".join(reasons), ", ".join(scores))
     style = "green" if driven.figures.all_is_well else "bold red"
     lines = [*told(driven.figures), *_odd(driven.played)]
     return Group(table, *(Text(line, style=style) for line in lines))
@@ -47,6 +47,13 @@ def told(figures: Figures) -> list[str]:
         f"graded: {figures.graded}; wrong scores: {figures.wrong_scores}",
         f"wrong outputs: {figures.wrong_outputs}; rollouts refused: {figures.unanswered}",
     ]
+
+
+def because(one: Played) -> str:
+    """Return why a rollout is not trained on: its verdict's cause, or what it was refused with."""
+    if one.word == Word.MASKED:
+        return one.cause
+    return "" if one.answers[-1].good else one.answers[-1].code
 
 
 def _odd(played: Iterable[Played]) -> list[str]:

@@ -93,6 +93,14 @@ class Trainer:
         return time.monotonic() - self.began_at
 
     async def _play(self, script: Script) -> None:
+        try:
+            await self._played(script)
+        except asyncio.CancelledError:
+            # Whoever stops a burst wants the sandboxes back, not that they are found idle in half an hour.
+            await self._json("DELETE", f"/v1/rollouts/{script.rollout}")
+            raise
+
+    async def _played(self, script: Script) -> None:
         self.begun += 1
         asked_at, answers, wrong, struck = self.now, list[Answer](), list[str](), False
         for number, call in enumerate(script.calls):

@@ -35,9 +35,9 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """
-    Look for the usual mistakes: of this machine, of a service at --url, of a --cluster.
+    Look for the usual mistakes, and say what to do.
 
-    Exits with 1 if something is broken.
+    Of this machine, of a service at --url, of a --cluster. Exits with 1 if something is broken.
     """
     sections: dict[str, list[Finding]] = {}
     if cluster:

@@ -47,7 +47,12 @@ export function given(value) {
         });
     const pairs = Object.entries(value);
     if (!pairs.length) return h("p", { class: "faint" }, "no arguments");
-    return h(
+    return listed(pairs, "Argument");
+}
+
+/** Names with what they stand for, one below the other. */
+export const listed = (pairs, what) =>
+    h(
         "dl",
         { class: "given" },
         pairs.map(([name, one]) =>
@@ -59,14 +64,13 @@ export function given(value) {
                     "dd",
                     {},
                     block(typeof one === "string" ? one : JSON.stringify(one, null, 2), {
-                        label: `Argument ${visible(name)}`,
+                        label: `${what} ${visible(name)}`,
                         kind: "asked",
                     }),
                 ),
             ),
         ),
     );
-}
 
 /** A short text on one line, with what would not be seen spelled out. */
 export const visible = (text) =>

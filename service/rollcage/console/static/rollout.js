@@ -3,7 +3,8 @@
 import { Refused, part, read } from "./api.js";
 import { call } from "./call.js";
 import { h, put } from "./dom.js";
-import { block, visible } from "./hostile.js";
+import { evidence } from "./evidence.js";
+import { visible } from "./hostile.js";
 import { every } from "./live.js";
 import { empty, failure, loading } from "./states.js";
 import { outcome, score, verdict } from "./verdict.js";
@@ -106,7 +107,7 @@ function place(steps, index, step, calls, outline) {
     }
 }
 
-function top(one, evidence, graded) {
+function top(one, found, graded) {
     const facts = [
         ["Run", one.run ? h("a", { class: "id", href: `#/runs/${part(one.run)}` }, one.run) : "–"],
         ["Environment", one.environment],
@@ -133,15 +134,7 @@ function top(one, evidence, graded) {
                 h("div", {}, h("dt", {}, name), h("dd", {}, typeof value === "string" ? visible(value) : value)),
             ),
         ),
-        evidence.length > 0 &&
-            h(
-                "details",
-                { class: "evidence" },
-                h("summary", {}, `Evidence (${evidence.length})`),
-                evidence.map((piece, index) =>
-                    block(JSON.stringify(piece, null, 2), { label: `Evidence ${index + 1}` }),
-                ),
-            ),
+        evidence(found, one.verdict),
     ];
 }
 

@@ -22,8 +22,11 @@ export function milliseconds(value) {
     if (value === null || value === undefined) return "–";
     if (value < 1000) return `${Math.round(value)} ms`;
     if (value < 60_000) return `${trim(value / 1000)} s`;
-    if (value < 3_600_000) return `${Math.floor(value / 60_000)} min ${Math.round((value % 60_000) / 1000)} s`;
-    return `${Math.floor(value / 3_600_000)} h ${Math.round((value % 3_600_000) / 60_000)} min`;
+    // Rounded once, before it is divided: there is no "1 min 60 s".
+    const seconds = Math.round(value / 1000);
+    if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+    const minutes = Math.round(seconds / 60);
+    return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 export function bytes(value) {
