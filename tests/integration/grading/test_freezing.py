@@ -154,11 +154,11 @@ async def test_a_sealed_rollout_is_over_for_everyone_and_can_still_be_graded(gra
 async def test_a_grader_that_crashed_is_asked_again_on_the_same_files(grader: Grader) -> None:
     grader.use(function("raises"), artifacts=["src"])
     server = await made(grader)
-    await made(grader, "sbx-2")
     await grader.shell("echo 42 > src/answer")
     assert await grader.grade() == (503, "grader_crashed")
     server.process.kill()
     server.process.wait()
+    await made(grader, "sbx-2")
 
     grader.use({"kind": "command", "command": "grep -qx 42 src/answer"}, artifacts=["src"])
     assert await grader.grade() == 1.0

@@ -23,8 +23,8 @@ async def sealed(stage: Stage) -> None:
 
 async def test_a_late_call_is_refused_as_after_the_end_and_gets_no_other_sandbox(stage: Stage) -> None:
     await stage.sandbox("sbx-1")
-    await stage.sandbox("sbx-2")
     await stage.shell("c1", "echo first")
+    await stage.sandbox("sbx-2")
     await sealed(stage)
 
     with pytest.raises(RolloutEnded) as refused:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from rollcage.wire.messages import Call, ErrorCode, OutcomeClass, Refusal, Result
+from rollcage.wire.messages import Call, ErrorCode, OutcomeClass, Refusal, Result, State
 
 RESULT = {
     "call_id": "call_1",
@@ -55,6 +55,26 @@ def test_a_result_of_an_unknown_class_is_refused_rather_than_guessed() -> None:
 def test_a_call_id_outside_the_pattern_is_refused(call_id: str) -> None:
     with pytest.raises(ValidationError):
         Call(call_id=call_id, tool="shell")
+
+
+def test_a_state_from_before_there_were_seals_is_not_sealed() -> None:
+    counters = dict.fromkeys(
+        ["replays", "conflicts", "misroutes_refused", "busy", "internal_errors", "connections_refused"], 0
+    )
+    state = State.model_validate(
+        {
+            "sandbox": "sbx-1",
+            "boot_id": "b",
+            "bound_to": None,
+            "ready": True,
+            "setup": {"state": "none", "output": ""},
+            "journal": {"calls": 0, "results_bytes": 0},
+            "counters": {"calls": {}, "auth_failures": {}, **counters},
+            "started_at": "2026-01-01T00:00:00Z",
+            "uptime_ms": 0,
+        }
+    )
+    assert not state.sealed
 
 
 def test_a_call_without_arguments_has_empty_ones() -> None:
