@@ -104,7 +104,10 @@ class Stage:
         return Action(**{**fields, **changes})
 
     async def shell(self, call: str, command: str | None = None, *, rollout: str = "r1", **changes: Any) -> Answer:
-        return await self.use_cases.act(self.action(call, command, rollout=rollout, **changes))
+        answer = await self.use_cases.act(self.action(call, command, rollout=rollout, **changes))
+        # It is counted after it was given, in the loop's next turn.
+        await asyncio.sleep(0)
+        return answer
 
     async def gateway(self) -> UseCases:
         """Return the use cases of another gateway, with connections of its own."""

@@ -105,16 +105,20 @@ class Acting:
                 environment=action.environment.name, tool=action.tool, seconds=job.lasted, why=_why(error)
             )
             raise
+        # Counted once the answer is on its way.
+        asyncio.get_running_loop().call_soon(self._count, action, answer, job.lasted)
+        return answer
+
+    def _count(self, action: Action, answer: Answer, seconds: float) -> None:
         self._witness.call_answered(
             environment=action.environment.name,
             tool=action.tool,
             outcome=answer.outcome,
-            seconds=job.lasted,
+            seconds=seconds,
             replayed=answer.replayed,
             output_bytes=len(answer.output.encode(errors="replace")),
             truncated=answer.truncated,
         )
-        return answer
 
     async def _answered(self, job: Job) -> Answer:
         try:
@@ -206,28 +210,29 @@ class Acting:
 
     async def _recorded(self, job: Job, route: Route, answer: Answer) -> Answer:
         """Record what the model will see, then let it go."""
-        late = Unrecorded(job.prepared.key, job.action.environment.name, job.call, answer, route.boot)
         if job.bypassed:
-            self._backlog.add(late)
-            return answer
+            return self._recorded_later(job, route, answer)
         try:
-            async with asyncio.timeout(self._patience.store.total_seconds()):
-                finished = await self._store.calls.finish(
-                    job.prepared.key,
-                    job.call.id,
-                    result=answer.result,
-                    outcome=answer.outcome,
-                    boot=route.boot,
-                    shown=len(answer.output),
-                )
+            finished = await self._store.calls.finish(
+                job.prepared.key,
+                job.call.id,
+                result=answer.result,
+                outcome=answer.outcome,
+                boot=route.boot,
+                shown=len(answer.output),
+                within=self._patience.store.total_seconds(),
+            )
         except (StoreUnavailable, StoreRecovering, CallUnknown, TimeoutError):
             # Redis went away, or lost its memory, while the call ran.
             self._beginning.store_is_away()
-            self._backlog.add(late)
-            return answer
+            return self._recorded_later(job, route, answer)
         if finished.verdict == Word.MASKED:
             raise Masked(cause=as_cause(finished.cause))
         return answer if finished.first else recorded(finished.result, replayed=True)
+
+    def _recorded_later(self, job: Job, route: Route, answer: Answer) -> Answer:
+        self._backlog.add(Unrecorded(job.prepared.key, job.action.environment.name, job.call, answer, route.boot))
+        return answer
 
     async def _again(self, job: Job, route: Route, heard: Heard) -> None:
         if heard.came is Came.BUSY and not job.bypassed:

@@ -5,12 +5,12 @@ Values only. An answer is made of the very bytes that the record keeps, so that
 a repeat is the same to the byte.
 """
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Final
-from uuid import uuid4
 
 import orjson
 
@@ -95,7 +95,7 @@ def prepare(action: Action) -> Prepared:
         orjson.dumps(tool),
         spelled,
     )
-    call = Call(id=action.call_id, hash=fingerprint(tool, spelled), attempt=uuid4().hex, arguments=body)
+    call = Call(id=action.call_id, hash=fingerprint(tool, spelled), attempt=secrets.token_hex(16), arguments=body)
     return Prepared(action, action.rollout.key, call)
 
 

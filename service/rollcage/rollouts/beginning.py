@@ -89,8 +89,7 @@ class Beginning:
         Whatever else the store refuses with is raised.
         """
         try:
-            async with asyncio.timeout(job.patience.store.total_seconds()):
-                begun = await marking.begun()
+            begun = await marking.begun(within=job.patience.store.total_seconds())
         except (StoreUnavailable, StoreRecovering, TimeoutError):
             self.store_is_away()
             self._bypassed(job)

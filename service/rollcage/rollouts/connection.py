@@ -68,6 +68,11 @@ class Connection(asyncio.Protocol):
         transport.write(request)
         return self._answer
 
+    def give_up(self, seconds: float) -> None:
+        """Tell whoever waits that no answer came in time."""
+        if self._answer and not self._answer.done():
+            self._answer.set_exception(Cut(f"no answer in {seconds:g} s"))
+
     def close(self) -> None:
         """Close without waiting for anything."""
         if self._transport:

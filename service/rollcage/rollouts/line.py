@@ -11,7 +11,7 @@ from collections import OrderedDict
 from datetime import timedelta
 from typing import Any, Final
 
-from rollcage.rollouts.connection import Connection, Cut, Reply, Unsent
+from rollcage.rollouts.connection import Connection, Reply, Unsent
 
 # Sandboxes close idle connections after five minutes; one that was idle for long may be about to close.
 _IDLE_SECONDS: Final = 60.0
@@ -31,7 +31,7 @@ class Line:
 
     async def reach(self, address: str) -> Connection:
         """Return a connection to send one request on, or raise Unsent."""
-        return self._reuse(address) or await self._open(address)
+        return self.kept(address) or await self._open(address)
 
     async def exchange(self, connection: Connection, request: bytes, *, seconds: float) -> Reply:
         """
@@ -42,15 +42,14 @@ class Line:
         if not connection.usable:
             raise Unsent("the connection has ended meanwhile")
         answer = connection.send(request)
+        late = asyncio.get_running_loop().call_later(seconds, connection.give_up, seconds)
         try:
-            async with asyncio.timeout(seconds):
-                reply = await answer
-        except TimeoutError as error:
-            connection.close()
-            raise Cut(f"no answer in {seconds:g} s") from error
+            reply = await answer
         except BaseException:
             connection.close()
             raise
+        finally:
+            late.cancel()
         self.keep(connection)
         return reply
 
@@ -64,7 +63,8 @@ class Line:
         # Sockets are closed by the loop, at its next turn.
         await asyncio.sleep(0)
 
-    def _reuse(self, address: str) -> Connection | None:
+    def kept(self, address: str) -> Connection | None:
+        """Return a connection that is open, if there is one."""
         kept = self._by_address.get(address)
         oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
         while kept:

@@ -11,6 +11,7 @@ from typing import Final
 
 from rollcage.core.errors import RollcageError, StoreRecovering, StoreUnavailable
 from rollcage.core.verdict_facts import Came
+from rollcage.rollouts.connection import Connection
 from rollcage.rollouts.job import Job
 from rollcage.rollouts.routes import Route
 from rollcage.rollouts.toolservers import NOT_SENT, Heard, Toolservers
@@ -34,11 +35,7 @@ class Sending:
 
     async def send(self, job: Job, route: Route) -> Heard:
         """Send a call that is or is being marked, or that its sandbox's journal guards; return what came of it."""
-        if job.bypassed:
-            connection = await self._toolservers.reach(route)
-        else:
-            with self._store.calls.unsent_if_cancelled(job.prepared.key, job.call):
-                connection = await self._toolservers.reach(route)
+        connection = self._toolservers.kept(route) or await self._reached(job, route)
         if connection is None:
             return NOT_SENT
         job.sendings += 1
@@ -50,6 +47,12 @@ class Sending:
             return heard
         self._witness.answer_lost(environment=job.action.environment.name)
         return await self.follow(job, route)
+
+    async def _reached(self, job: Job, route: Route) -> Connection | None:
+        if job.bypassed:
+            return await self._toolservers.reach(route)
+        with self._store.calls.unsent_if_cancelled(job.prepared.key, job.call):
+            return await self._toolservers.reach(route)
 
     async def follow(self, job: Job, route: Route) -> Heard:
         """Ask the sandbox what came of a call that may have been delivered, until there is no more time."""

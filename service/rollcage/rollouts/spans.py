@@ -133,9 +133,9 @@ class _Calls(_Around):
 
 
 class _Marking(_Around):
-    async def begun(self) -> Begun:
+    async def begun(self, *, within: float) -> Begun:
         with self._tracer.stage(Stage.MARK) as span:
-            return _told(span, await self._real.begun())
+            return _told(span, await self._real.begun(within=within))
 
 
 def _told(span: Span, begun: Begun) -> Begun:

@@ -80,6 +80,10 @@ class Toolservers:
         self._line = line
         self._routes = routes
 
+    def kept(self, route: Route) -> Connection | None:
+        """Return a connection that is open, if there is one."""
+        return self._line.kept(route.sandbox.address)
+
     async def reach(self, route: Route) -> Connection | None:
         """Connect, or find that nobody is there; nothing is sent yet."""
         try:

@@ -7,6 +7,7 @@ callers; here they are bytes.
 """
 
 import asyncio
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from itertools import starmap
 from typing import Any, Final
 
 from rollcage.core.ids import RolloutKey, trainers_id, word
+from rollcage.store import link
 from rollcage.store.link import Link, Step
 from rollcage.store.records import Page, Sandbox, moment
 from rollcage.store.refusals import granted
@@ -133,9 +135,9 @@ class Marking:
 
     _answer: asyncio.Future[list[Any]]
 
-    async def begun(self) -> Begun:
-        """Return what beginning it found, or raise what it was refused with."""
-        return Begun.read(granted(await self._answer))
+    async def begun(self, *, within: float) -> Begun:
+        """Return what beginning it found; raise what it was refused with, or TimeoutError."""
+        return Begun.read(granted(await link.within(within, self._answer)))
 
 
 class Calls:
@@ -188,17 +190,26 @@ class Calls:
             raise
 
     async def finish(
-        self, rollout: RolloutKey, call: str, *, result: bytes, outcome: str, boot: str = "", shown: int = 0
+        self,
+        rollout: RolloutKey,
+        call: str,
+        *,
+        result: bytes,
+        outcome: str,
+        boot: str = "",
+        shown: int = 0,
+        within: float = math.inf,
     ) -> Finished:
         """
-        Keep the call's result, unless one is kept already.
+        Keep the call's result, unless one is kept already; raises TimeoutError after *within* seconds.
 
         *outcome* is the class it is counted under, *boot* the sandbox's boot that
         answered, *shown* how many characters the model sees of it.
         """
         _bounded(result)
         fields: dict[str, str | int | bytes] = {"boot": boot} if boot else {}
-        answer = await self._link.run(
+        answer = await self._link.run_within(
+            within,
             "finish",
             rollout=rollout,
             call=call,

@@ -10,6 +10,7 @@ simply asked for again.
 """
 
 import asyncio
+import math
 import random
 import re
 from asyncio import Future, TaskGroup
@@ -142,6 +143,10 @@ class Link:
         """
         await asyncio.gather(*(self.ask("SCRIPT", "LOAD", script.text) for script in self._scripts.values()))
 
+    async def run_within(self, seconds: float, script: str, **fields: Value) -> list[Any]:
+        """Run one script and return its answer; raise its refusal, or TimeoutError."""
+        return granted(await within(seconds, self.begin(script, **fields)))
+
     async def run(self, script: str, **fields: Value) -> list[Any]:
         """Run one script and return its answer, or raise its refusal."""
         order = self._order(script, fields)
@@ -242,6 +247,24 @@ class Link:
         if not self._attended and not self._closed:
             self._attended = True
             asyncio.get_running_loop().call_soon(self._flush)
+
+
+async def within(seconds: float, answer: Future[list[Any]]) -> list[Any]:
+    """Wait for an answer so long, else raise TimeoutError; quicker than a timeout of the whole task."""
+    if seconds == math.inf:
+        return await answer
+    if not answer.done():
+        late = asyncio.get_running_loop().call_later(seconds, _give_up, answer)
+        try:
+            return await answer
+        finally:
+            late.cancel()
+    return answer.result()
+
+
+def _give_up(answer: Future[list[Any]]) -> None:
+    if not answer.done():
+        answer.set_exception(TimeoutError())
 
 
 def _looked_at(answer: Future[Any]) -> None:

@@ -13,6 +13,7 @@ import pytest
 from integration.rollouts.test_losses import WAITING, exists, kill, spent
 from rollcage.core.errors import ClaimTimedOut
 from rollcage.core.ids import RolloutId
+from rollcage.core.verdict_words import Cause
 from rollcage.rollouts.archivist import Archivist
 from rollcage.rollouts.errors import Masked
 from rollcage.rollouts.usecases import open_use_cases
@@ -101,13 +102,16 @@ async def test_a_rollout_that_its_sandbox_failed_is_ours_by_cause_and_so_is_the_
     server = await stage.sandbox("sbx-1")
     await stage.shell("c1")
     kill(server)
-    with pytest.raises(Masked):
+    with pytest.raises(Masked) as masked:
         await stage.shell("c2")
+    # Which of them depends on whether the gateway had noticed that its connection is dead.
+    cause = masked.value.cause
+    assert cause in {Cause.UNREACHABLE, Cause.ANSWER_LOST}
     assert counts("calls_total", tool="shell", outcome="infra") == 1
     assert counts("call_seconds_count", tool="shell") == 2
-    assert counts("call_failures_total", tool="shell", cause="unreachable") == 1
-    assert counts("infra_failures_total", environment=ENVIRONMENT, cause="unreachable") == 1
-    assert counts("verdicts_total", environment=ENVIRONMENT, verdict="masked", cause="unreachable") == 1
+    assert counts("call_failures_total", tool="shell", cause=cause) == 1
+    assert counts("infra_failures_total", environment=ENVIRONMENT, cause=cause) == 1
+    assert counts("verdicts_total", environment=ENVIRONMENT, verdict="masked", cause=cause) == 1
     assert counts("rollout_calls_sum", environment=ENVIRONMENT, verdict="masked") == 2
 
 
