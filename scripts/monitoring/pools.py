@@ -4,7 +4,21 @@ Pools and bursts: whether a step's rollouts find their sandboxes, and what it ta
 
 from __future__ import annotations
 
-from monitoring.charts import PLACE, Board, Chart, Kind, Query, Row, happened, level, per_second, quantiles, spread
+from monitoring.charts import (
+    ENVIRONMENT,
+    PER_SECOND,
+    PLACE,
+    Board,
+    Chart,
+    Kind,
+    Query,
+    Row,
+    happened,
+    level,
+    per_second,
+    quantiles,
+    spread,
+)
 
 _ENVIRONMENT = "environment"
 
@@ -13,26 +27,24 @@ _POOLS = Row(
     (
         Chart(
             "Sandboxes by state",
-            "In a burst ready falls and claimed rises; then starting, until ready is wanted again.",
+            "In a burst ready falls and claimed rises; then starting, until ready is wanted again. "
+            "most is the bound on all of them together.",
             (level("rollcage_pool_sandboxes", by="environment, state"),),
             width=16,
         ),
         Chart(
             "Leading controllers",
-            "Exactly one.",
-            (Query(f"sum (rollcage_leader{{{PLACE}}})", "leaders"),),
+            "Exactly one for each installation.",
+            (Query(f"sum by (namespace) (rollcage_leader{{{PLACE}}})", "{{namespace}}"),),
             kind=Kind.NUMBER,
             width=8,
+            colours=((0, "red"), (1, "green"), (2, "red")),
         ),
         Chart(
             "Sandboxes that become ready",
             "The refill rate.",
-            (
-                per_second(
-                    "rollcage_pool_refills_total", by=_ENVIRONMENT, where=f'{PLACE}, environment=~"$environment"'
-                ),
-            ),
-            "reqps",
+            (per_second("rollcage_pool_refills_total", by=_ENVIRONMENT, where=ENVIRONMENT),),
+            PER_SECOND,
         ),
         Chart(
             "Time to start a sandbox",
@@ -56,12 +68,8 @@ _BURSTS = Row(
         Chart(
             "Rollouts that begin",
             "Each claims one sandbox.",
-            (
-                per_second(
-                    "rollcage_claim_seconds_count", by=_ENVIRONMENT, where=f'{PLACE}, environment=~"$environment"'
-                ),
-            ),
-            "reqps",
+            (per_second("rollcage_claim_seconds_count", by=_ENVIRONMENT, where=ENVIRONMENT),),
+            PER_SECOND,
         ),
         Chart(
             "Rollouts in line",

@@ -174,6 +174,7 @@ class Metrics:
         self.tenant_reloads = self._counter(
             "tenant_reloads", "Times that the changed tenants file was read", result=ReloadLabel
         )
+        self.tenants_stale = self._gauge("tenants_stale", "Whether the tenants file cannot be used as it is now")
 
     def __iter__(self) -> Iterator[Labelled[Counter] | Labelled[Gauge] | Labelled[Histogram]]:
         """Every metric there is."""
