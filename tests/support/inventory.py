@@ -24,14 +24,20 @@ def everything(core: Any) -> set[str]:
 
 def get(core: Any, path: str) -> Json:
     """Return what the API server has at a path."""
+    found: Json = json.loads(text(core, path, "application/json"))
+    return found
+
+
+def text(core: Any, path: str, media: str = "*/*") -> str:
+    """Return what the API server has at a path, as it tells it."""
     client = core.api_client
     method, url, headers, *_ = client.param_serialize(
-        "GET", path, header_params={"Accept": "application/json"}, auth_settings=["BearerToken"]
+        "GET", path, header_params={"Accept": media}, auth_settings=["BearerToken"]
     )
     answer = client.call_api(method, url, headers)
     answer.read()
-    found: Json = json.loads(answer.data)
-    return found
+    told: str = answer.data.decode()
+    return told
 
 
 def _kinds(core: Any) -> list[tuple[str, str]]:
