@@ -38,7 +38,7 @@ WARM = 4
 VOLUME = "rollcage-test-redis"
 # Named by the volume and the claim; nobody needs to provide it.
 STORAGE_CLASS = "rollcage-test"
-DIRECTORY = "/var/rollcage-test-redis"
+SIZE = "64Mi"
 
 _SMALL = {"requests": {"cpu": "20m", "memory": "96Mi"}, "limits": {"memory": "512Mi"}}
 
@@ -49,7 +49,7 @@ def values() -> Json:
         "images": {name: reference(name) for name in ("service", "toolserver", "redis")} | {"pullPolicy": "Never"},
         "gateway": {"replicas": 2, "service": {"type": "NodePort"}, "resources": _SMALL},
         "controller": {"resources": _SMALL},
-        "redis": {"resources": _SMALL, "persistence": {"size": "64Mi", "storageClass": STORAGE_CLASS}},
+        "redis": {"resources": _SMALL, "persistence": {"size": SIZE, "storageClass": STORAGE_CLASS}},
         "sandboxes": {"namespace": SANDBOXES, "maxPods": 30},
         "environments": {
             ENVIRONMENT: spec(pool={"warm": WARM, "maxPods": 30}, pod={"priorityClassName": _class("sandboxes")}),
@@ -129,29 +129,6 @@ class Installed:
             return len(ready) >= WARM
 
         wait_for("the pool to fill", enough)
-
-    def make_volume(self) -> None:
-        """Make a directory of a worker's the volume that Redis will claim."""
-        node = f"{self.cluster.name}-worker"
-        self.cluster.engine.docker("exec", node, "sh", "-c", f"mkdir -p {DIRECTORY} && chmod 777 {DIRECTORY}")
-        term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
-        self.core.create_persistent_volume(
-            {
-                "metadata": {"name": VOLUME},
-                "spec": {
-                    "capacity": {"storage": "64Mi"},
-                    "accessModes": ["ReadWriteOnce"],
-                    "storageClassName": STORAGE_CLASS,
-                    "persistentVolumeReclaimPolicy": "Retain",
-                    "hostPath": {"path": DIRECTORY},
-                    "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
-                },
-            }
-        )
-
-    def remove_volume(self) -> None:
-        self.core.delete_persistent_volume(VOLUME)
-        self.cluster.engine.docker("exec", f"{self.cluster.name}-worker", "rm", "-rf", DIRECTORY)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ import aiohttp
 import pytest
 
 from support.beside_the_release import operators_definitions
-from support.installed import NAMESPACE, RELEASE, Installed, Trainer
+from support.installed import NAMESPACE, RELEASE, SIZE, STORAGE_CLASS, VOLUME, Installed, Trainer
+from support.volumes import node_volume
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -25,8 +26,8 @@ def release(cluster: Cluster, core: Any, tmp_path_factory: pytest.TempPathFactor
     core.create_namespace(
         {"metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
     )
-    made.make_volume()
-    with operators_definitions(cluster, core):
+    volume = node_volume(cluster, core, VOLUME, storage_class=STORAGE_CLASS, size=SIZE)
+    with volume, operators_definitions(cluster, core):
         try:
             made.install()
             made.wait_until_warm()
@@ -35,7 +36,6 @@ def release(cluster: Cluster, core: Any, tmp_path_factory: pytest.TempPathFactor
             if RELEASE in made.helm("list", "--all", "--short"):
                 made.helm("uninstall", RELEASE, "--wait", "--timeout=4m")
             core.delete_namespace(NAMESPACE)
-            made.remove_volume()
 
 
 @pytest.fixture

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from support.installed import Installed
 
+# Each is several upgrades long.
+pytestmark = pytest.mark.timeout(900)
+
 ROLLOUTS = 4
 # A rollout of the steady stream, some seconds long.
 CALLS = 8
@@ -70,7 +73,6 @@ async def test_upgrade_and_rollback_lose_no_rollout_and_fail_no_call(release: In
     assert all(count > 10 for count in calls), calls
 
 
-@pytest.mark.timeout(900)
 async def test_a_signing_key_is_replaced_and_no_call_fails(release: Installed, trainer: Trainer) -> None:
     base, old, done = release.address(), new_trace(), asyncio.Event()
     await trainer.finish_all(base)

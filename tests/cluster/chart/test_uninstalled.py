@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import pytest
+
 from support.beside_the_release import PORT, redis_elsewhere
 from support.cluster_stage import until
 from support.installed import NAME, NAMESPACE, RELEASE, SANDBOXES, VOLUME, Trainer
@@ -14,6 +16,9 @@ from support.steady_load import COUNT, new_trace
 
 if TYPE_CHECKING:
     from support.installed import Installed
+
+# Each installs, upgrades or removes everything.
+pytestmark = pytest.mark.timeout(900)
 
 # What the tests themselves have made, and what every namespace has.
 BEFORE = {
