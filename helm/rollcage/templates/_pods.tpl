@@ -47,6 +47,10 @@ topologySpreadConstraints:
     whenUnsatisfiable: ScheduleAnyway
     labelSelector:
       matchLabels: {{- include "rollcage.selector" (list $ (index . 2)) | nindent 8 }}
+    {{- if ne (index . 2) "redis" }}
+    # Of one version: those that an upgrade replaces must not decide where the new ones go.
+    matchLabelKeys: [pod-template-hash]
+    {{- end }}
 {{- end }}
 
 {{/* The settings of gateway and controller alike. */}}

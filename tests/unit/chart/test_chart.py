@@ -107,6 +107,14 @@ def test_the_gateway_has_the_time_to_finish_its_calls(pods: dict[str, Json]) -> 
     assert pods["rollcage-gateway"]["terminationGracePeriodSeconds"] > needs
 
 
+@pytest.mark.parametrize("part", ["gateway", "controller"])
+def test_both_pods_of_a_part_go_to_different_nodes_after_an_upgrade_too(pods: dict[str, Json], part: str) -> None:
+    (spread,) = pods[f"rollcage-{part}"]["topologySpreadConstraints"]
+
+    assert (spread["topologyKey"], spread["maxSkew"]) == ("kubernetes.io/hostname", 1)
+    assert spread["matchLabelKeys"] == ["pod-template-hash"]
+
+
 def test_sandboxes_live_under_the_strictest_standard_and_a_quota() -> None:
     labels = rendered().get("Namespace", SANDBOXES)["metadata"]["labels"]
 
