@@ -82,12 +82,17 @@ def per_second(metric: str, *, by: str, where: str = PLACE) -> Query:
 
 def happened(metric: str, *, by: str, where: str = ENVIRONMENT) -> Query:
     """Ask how often something happened lately, and leave out what did not."""
-    return Query(f"sum by ({by}) (increase({metric}{{{where}}}[{RATE}])) > 0", _legend(by))
+    return Query(f"{_times(metric, by, where, RATE)} > 0", _legend(by))
+
+
+def happened_in_all(metric: str, *, by: str, where: str = PLACE) -> Query:
+    """Ask how often something happened in the whole time shown, and leave out what did not."""
+    return Query(f"{_times(metric, by, where, SHOWN)} > 0")
 
 
 def events(metric: str, legend: str, *, where: str = ENVIRONMENT) -> Query:
     """Ask how often something happened lately, under one name."""
-    return Query(f"sum (increase({metric}{{{where}}}[{RATE}]))", legend)
+    return Query(_times(metric, "", where, RATE), legend)
 
 
 def share(part: str, whole: str, *, by: str) -> Query:
@@ -126,6 +131,12 @@ def spread(histogram: str, *, where: str = ENVIRONMENT) -> tuple[Query, ...]:
 def level(metric: str, *, by: str, where: str = ENVIRONMENT) -> Query:
     """Ask how a gauge stands; only one leader tells, but two may be scraped."""
     return Query(f"max by ({by}) ({metric}{{{where}}})", _legend(by))
+
+
+def _times(metric: str, by: str, where: str, window: str) -> str:
+    # Prometheus guesses what was at the ends of a window, and so tells of 2.1 events.
+    group = f" by ({by})" if by else ""
+    return f"round(sum{group} (increase({metric}{{{where}}}[{window}])))"
 
 
 def _legend(by: str) -> str:

@@ -97,7 +97,8 @@ def _drawn(chart: Chart) -> _Panel:
             bars = timeseries.Panel().draw_style(GraphDrawStyle.BARS).fill_opacity(60).stacking(stacked)
             return bars.unit(chart.unit)
         case Kind.LINES:
-            lines = timeseries.Panel().fill_opacity(5).unit(chart.unit)
+            # From zero on, unless something is below it: a ripple must not fill the panel.
+            lines = timeseries.Panel().fill_opacity(5).unit(chart.unit).axis_soft_min(0)
             if chart.colours:
                 style = common.GraphThresholdsStyleConfig().mode(GraphTresholdsStyleMode.DASHED)
                 lines = lines.thresholds_style(style)

@@ -21,23 +21,33 @@ from monitoring.charts import (
 )
 
 _ENVIRONMENT = "environment"
+_IN_USE = (
+    f"rollcage:pool:in_use{{{ENVIRONMENT}}}"
+    f' / on (namespace, environment) rollcage:pool:sandboxes{{{ENVIRONMENT}, state="most"}}'
+)
 
 _POOLS = Row(
     "Pools",
     (
         Chart(
             "Sandboxes by state",
-            "In a burst ready falls and claimed rises; then starting, until ready is wanted again. "
-            "most is the bound on all of them together.",
-            (level("rollcage_pool_sandboxes", by="environment, state"),),
-            width=16,
+            "In a burst ready falls and claimed rises; then starting, until ready is wanted again.",
+            (level("rollcage_pool_sandboxes", by="environment, state", where=f'{ENVIRONMENT}, state!="most"'),),
+        ),
+        Chart(
+            "Share of the bound in use",
+            "At 100 % as many are ready or claimed as maxPods allows, and whoever comes waits for others to end.",
+            (Query(_IN_USE, "{{environment}}"),),
+            "percentunit",
+            width=8,
+            colours=((1, "red"),),
         ),
         Chart(
             "Leading controllers",
             "Exactly one for each installation.",
             (Query(f"sum by (namespace) (rollcage_leader{{{PLACE}}})", "{{namespace}}"),),
             kind=Kind.NUMBER,
-            width=8,
+            width=4,
             colours=((0, "red"), (1, "green"), (2, "red")),
         ),
         Chart(

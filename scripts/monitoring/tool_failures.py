@@ -7,14 +7,13 @@ from __future__ import annotations
 from monitoring.charts import (
     PER_SECOND,
     PLACE,
-    SHOWN,
     Board,
     Chart,
     Kind,
-    Query,
     Row,
     events,
     happened,
+    happened_in_all,
     per_second,
     quantiles,
     share,
@@ -69,7 +68,7 @@ _OUR_SIDE = Row(
         Chart(
             "Calls without a result, by tool and cause",
             "Over the whole time shown.",
-            (Query(f"sum by (tool, cause) (increase(rollcage_call_failures_total{{{PLACE}}}[{SHOWN}])) > 0"),),
+            (happened_in_all("rollcage_call_failures_total", by="tool, cause"),),
             kind=Kind.TABLE,
         ),
         Chart(
