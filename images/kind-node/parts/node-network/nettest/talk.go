@@ -3,9 +3,11 @@ package nettest
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -19,16 +21,18 @@ const (
 	sysSetns = 308 // of amd64
 )
 
-// Listen answers every connection and every datagram with what was said, until the test ends.
-func (n Net) Listen(name, network string, port int) {
+// Listen answers every connection and every datagram with what was said, until
+// the test ends, and returns who tells how many datagrams have come.
+func (n Net) Listen(name, network string, port int) func() int {
 	n.t.Helper()
+	var heard atomic.Int64
 	n.in(name, func() {
 		where := fmt.Sprintf(":%d", port)
 		if strings.HasPrefix(network, "udp") {
 			socket, err := net.ListenPacket(network, where)
 			check(n.t, err)
 			n.t.Cleanup(func() { socket.Close() })
-			go echoPackets(socket)
+			go echoPackets(socket, &heard)
 			return
 		}
 		listener, err := net.Listen(network, where)
@@ -36,6 +40,7 @@ func (n Net) Listen(name, network string, port int) {
 		n.t.Cleanup(func() { listener.Close() })
 		go echo(listener)
 	})
+	return func() int { return int(heard.Load()) }
 }
 
 // Reaches tells whether somebody gets an answer.
@@ -78,6 +83,19 @@ func Alive(connection net.Conn, within time.Duration) bool {
 	}
 	_, err := connection.Read(heard)
 	return err == nil
+}
+
+// SendAs says something by UDP with a certain source, and waits for no answer.
+func (n Net) SendAs(from, source, to string) {
+	n.t.Helper()
+	n.in(from, func() {
+		dialer := net.Dialer{LocalAddr: net.UDPAddrFromAddrPort(netip.MustParseAddrPort(source))}
+		connection, err := dialer.Dial("udp4", to)
+		check(n.t, err)
+		defer connection.Close()
+		_, err = connection.Write([]byte("hello"))
+		check(n.t, err)
+	})
 }
 
 func (n Net) dial(from, network, to string, within time.Duration) (connection net.Conn, err error) {
@@ -127,13 +145,14 @@ func echo(listener net.Listener) {
 	}
 }
 
-func echoPackets(socket net.PacketConn) {
+func echoPackets(socket net.PacketConn, heard *atomic.Int64) {
 	said := make([]byte, 100)
 	for {
 		count, from, err := socket.ReadFrom(said)
 		if err != nil {
 			return
 		}
+		heard.Add(1)
 		_, _ = socket.WriteTo(said[:count], from)
 	}
 }

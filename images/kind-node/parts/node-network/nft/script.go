@@ -13,7 +13,7 @@ const Name = "inet node-network"
 // What every packet meets. A pod's end of the line is a veth, and nobody else's is.
 //
 // A pod whose address is in no map is one that nothing is known about yet: it
-// gets nothing through, and nor does IPv6. The node itself is not asked: its kubelet probes its
+// gets nothing through, nor does one with another's address, nor IPv6. The node itself is not asked: its kubelet probes its
 // pods. Service addresses have become pods' addresses by now, and sources are
 // still what they were.
 const base = `
@@ -26,6 +26,7 @@ add rule TABLE forward iifname "veth*" jump from_pod
 add rule TABLE forward oifname "veth*" jump to_pod
 add rule TABLE input ct state established,related accept
 add rule TABLE input iifname "veth*" jump from_pod
+add rule TABLE from_pod fib saddr . iif oif missing counter drop
 add rule TABLE from_pod ip saddr vmap @egress
 add rule TABLE from_pod counter drop
 add rule TABLE to_pod ip daddr vmap @ingress

@@ -238,6 +238,23 @@ func TestIPv6LeavesNoPodWhateverPoliciesSay(t *testing.T) {
 	s.stopped(kubelet)
 }
 
+func TestNobodyLeavesUnderAnothersAddress(t *testing.T) {
+	s := onStage(t)
+	heard := s.Listen(nettest.Outside, "udp4", 99)
+	to := nettest.OutsideAddress + ":99"
+	s.knows("box", "other", "free")
+	s.policies(denyAll)
+	s.On("box", "ip", "addr", "add", freeAddress+"/32", "dev", "lo")
+
+	s.SendAs("box", freeAddress+":1234", to)
+	s.SendAs("free", freeAddress+":1235", to)
+
+	s.reach(traffic{"free", "udp4", to}) // by now whatever was sent before has come
+	if heard() != 2 {
+		t.Errorf("%d came", heard())
+	}
+}
+
 func TestAReusedAddressInheritsNoConnection(t *testing.T) {
 	s := onStage(t)
 	s.knows("box", "other", "free")
