@@ -38,6 +38,7 @@ BINARIES = {
     "runc": "usr/local/sbin",
     "host-local": "opt/cni/bin",
     "loopback": "opt/cni/bin",
+    "node-network": "opt/cni/bin",
     "portmap": "opt/cni/bin",
     "ptp": "opt/cni/bin",
 }

@@ -20,6 +20,8 @@ PACKAGE_OF = {
     "docker": "docker.io",
     "iptables": "iptables",
     "ip": "iproute2",
+    "nft": "nftables",
+    "conntrack": "conntrack",
     "debootstrap": "debootstrap",
     "gcc": "gcc",
     "/usr/include/seccomp.h": "libseccomp-dev",

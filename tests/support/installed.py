@@ -138,8 +138,10 @@ class Trainer:
     session: aiohttp.ClientSession
     token: str
 
-    async def call(self, base: str, trace: str, call_id: str, command: str) -> tuple[int, Json]:
-        url = f"{base}/agent-rft/runs/step/environments/{ENVIRONMENT}/tools"
+    async def call(
+        self, base: str, trace: str, call_id: str, command: str, *, environment: str = ENVIRONMENT
+    ) -> tuple[int, Json]:
+        url = f"{base}/agent-rft/runs/step/environments/{environment}/tools"
         body = {"call_id": call_id, "name": "shell", "arguments": {"command": command}, "trace_id": trace}
         headers = {"Authorization": f"Bearer {self.token}"}
         async with self.session.post(url, json=body, headers=headers) as answer:

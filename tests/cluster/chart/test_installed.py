@@ -7,10 +7,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from rollcage.cli.enforcement import try_enforcement
-from rollcage.sandboxes.kubernetes.api import connected
 from support.cluster_stage import until
 from support.installed import ENVIRONMENT, NAMESPACE, RELEASE, SANDBOXES, WITHOUT_SHELL
 from support.kube import Namespace, wait_for
@@ -81,18 +77,6 @@ def test_nothing_secret_is_in_a_sandbox(release: Installed) -> None:
         assert pod.spec.automount_service_account_token is False
         assert not [volume for volume in pod.spec.volumes if volume.secret or volume.projected]
         assert not [container for container in pod.spec.containers if container.env_from]
-
-
-async def test_a_sandbox_reaches_nobody(release: Installed, trainer: Trainer) -> None:
-    async with connected(release.cluster.kubeconfig) as api:
-        seen = await try_enforcement(api, image=release.settings["images"]["service"])
-    if not seen.whole:
-        pytest.skip(f"NetworkPolicy is not enforced on this cluster: egress {seen.egress}, ingress {seen.ingress}")
-    (redis,), (gateway, *_) = release.pods("redis"), release.pods("gateway")
-    for host, port in ((redis.status.pod_ip, 6379), (gateway.status.pod_ip, 8080), ("10.96.0.1", 443)):
-        command = f"timeout 5 bash -c '</dev/tcp/{host}/{port}' && echo reached || echo stopped"
-        _, answer = await trainer.call(release.address(), new_trace(), "call_1", command)
-        assert "reached" not in answer["output"], (host, port)
 
 
 async def test_redis_comes_back_with_its_records_and_rollouts_go_on(release: Installed, trainer: Trainer) -> None:
