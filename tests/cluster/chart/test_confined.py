@@ -67,7 +67,7 @@ async def test_a_sandbox_reaches_nobody_in_its_first_instant(
         status, answer = await trainer.call(
             release.address(), trace, "call_1", "cat /workspace/reached", environment="eager"
         )
-        return status != HTTPStatus.NOT_FOUND
+        return status == HTTPStatus.OK
 
     async with connected(release.cluster.kubeconfig) as api:
         await api.request("POST", path, body=eager)
