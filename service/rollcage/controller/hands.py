@@ -158,7 +158,9 @@ class Hands:
 
     def label(self, name: str, rollout: RolloutKey) -> bool:
         """Write on a sandbox whom it serves; return whether that was still to be done."""
-        if name in self._labelled or ROLLOUT_LABEL in self._view.seen[name].labels:
+        sandbox = self._view.seen.get(name)
+        # It may have gone since it was looked at.
+        if sandbox is None or name in self._labelled or ROLLOUT_LABEL in sandbox.labels:
             return False
         self._labelled.add(name)
         self.bucket.take(1)
@@ -250,7 +252,9 @@ class Hands:
         self._view.asked.pop(sandbox.name, None)
 
     async def _remove(self, name: str, why: str, *, dead: bool) -> None:
-        sandbox = self._view.seen[name]
+        sandbox = self._view.seen.get(name)
+        if sandbox is None:
+            return
         try:
             if not self._leading():
                 self._view.going.pop(name, None)

@@ -31,6 +31,18 @@ async def test_a_sandbox_is_deleted_with_its_rollout(store: Store) -> None:
         await until(lambda: _spent(pools, 0), "the tick")
 
 
+async def test_what_is_still_to_be_done_to_a_sandbox_that_has_gone_harms_nobody(store: Store) -> None:
+    pools = Pools(store, warm=1)
+    async with pools.keeper() as keeper:
+        await pools.ready(1)
+
+        assert not keeper.hands.label("gone", key("r1"))
+        keeper.hands.remove("gone", "spent")
+
+        await pools.claim("r1")
+        await pools.ready(1)
+
+
 @pytest.mark.parametrize("by", ["us", "somebody else"])
 async def test_a_sandbox_that_is_deleted_is_no_start_that_failed(store: Store, by: str) -> None:
     pools = Pools(store, warm=1)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.collector import Collector, collecting
+from support.counts import sees
 from support.gateways import TOKEN
 from support.waiting import until
 from support.wired_gateway import Wired, wired
@@ -145,6 +146,7 @@ async def test_the_last_spans_are_sent_when_the_gateway_stops(stage: Stage, home
     assert collector.steps(call) == ["claim", "send", "record"]
 
 
+@sees("spans_dropped")
 async def test_calls_do_not_notice_that_no_collector_is_there(stage: Stage, home: Path) -> None:
     await stage.sandbox("sbx-1")
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
     from support.dev_process import Dev
 
-COMMAND = (sys.executable, "-c", "from rollcage.cli.app import main; main()", "burst")
+# Whoever starts tests in the background may have them ignore Ctrl-C, and their children with them.
+PROGRAM = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from rollcage.cli.app import main; main()"
+)
+COMMAND = (sys.executable, "-c", PROGRAM, "burst")
 
 
 def burst(running: Dev, *options: str) -> subprocess.CompletedProcess[str]:
