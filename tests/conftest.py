@@ -1,4 +1,4 @@
-"""Rules for the whole suite: what may run side by side, and that in CI only known reasons skip a test."""
+"""Rules for the whole suite: what may run side by side, no limits of time, and in CI only known reasons to skip."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from support import skips
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 ALLOWED = Path(__file__).parent / "allowed-skips.txt"
 ON_THE_CLUSTER = ("tests/cluster/", "tests/contract/sandboxes/test_kubernetes.py")
+
+# Two hundred milliseconds for an example is a limit that a busy machine misses.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 
 class Sharing(LoadScopeScheduling):  # type: ignore[misc] # it ships no types
