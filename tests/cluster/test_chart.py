@@ -131,17 +131,19 @@ def test_nothing_secret_is_in_a_sandbox(release: Installed) -> None:
         assert not [container for container in pod.spec.containers if container.env_from]
 
 
-class TestASandboxReachesNobody:
-    @pytest.fixture(scope="class")
-    def ways(self, release: Installed) -> Iterator[tuple[dict[str, Way], Outside]]:
-        """The ways out that are open to others, on a cluster that was seen to enforce policies."""
-        with ThreadPoolExecutor() as beside:  # this thread has a loop already
-            seen = beside.submit(asyncio.run, _trial(release)).result()
-        if not seen.whole:
-            pytest.skip(f"NetworkPolicy is not enforced on this cluster: egress {seen.egress}, ingress {seen.ingress}")
-        with laid_out(release) as found:
-            yield found
+# For the class alone: what it lays out must be gone before the release is looked at again.
+@pytest.fixture(scope="class")
+def ways(release: Installed) -> Iterator[tuple[dict[str, Way], Outside]]:
+    """The ways out that are open to others, on a cluster that was seen to enforce policies."""
+    with ThreadPoolExecutor() as beside:  # this thread has a loop already
+        seen = beside.submit(asyncio.run, _trial(release)).result()
+    if not seen.whole:
+        pytest.skip(f"NetworkPolicy is not enforced on this cluster: egress {seen.egress}, ingress {seen.ingress}")
+    with laid_out(release) as found:
+        yield found
 
+
+class TestASandboxReachesNobody:
     async def test_in_a_call(self, release: Installed, trainer: Trainer, ways: tuple[dict[str, Way], Outside]) -> None:
         goals, outside = ways[0] | await _answering(release, trainer), ways[1]
         attack = command(goals, seconds=6, word="sandbox")
@@ -168,7 +170,7 @@ class TestASandboxReachesNobody:
             status, answer = await trainer.call(
                 release.address(), trace, "call_1", "cat /workspace/reached", environment="eager"
             )
-            return status != HTTPStatus.NOT_FOUND
+            return status == HTTPStatus.OK
 
         async with connected(release.cluster.kubeconfig) as api:
             await api.request("POST", path, body=eager)
