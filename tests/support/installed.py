@@ -55,7 +55,8 @@ def values() -> Json:
             ENVIRONMENT: spec(pool={"warm": WARM, "maxPods": 30}, pod={"priorityClassName": _class("sandboxes")}),
             WITHOUT_SHELL: spec(pool={"warm": 0, "maxPods": 1}, tools={"builtin": ["read_file"]}),
         },
-        "networkPolicy": {"gatewayFrom": [{"ipBlock": {"cidr": "0.0.0.0/0"}}]},
+        # The tests are no pods.
+        "networkPolicy": {one: [{"ipBlock": {"cidr": "0.0.0.0/0"}}] for one in ("gatewayFrom", "metricsFrom")},
         "monitoring": {
             "monitors": {"enabled": True, "labels": {"release": "prometheus"}},
             "rules": {"enabled": True, "runbooks": "https://docs.example/runbooks"},

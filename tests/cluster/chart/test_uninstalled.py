@@ -28,6 +28,8 @@ BEFORE = {
     f"ServiceAccount {NAMESPACE}/default",
 }
 KEPT = {
+    # The API server's own note of the definition.
+    "APIService /v1alpha1.rollcage.dev",
     "CustomResourceDefinition /environments.rollcage.dev",
     f"PersistentVolumeClaim {NAMESPACE}/data-{NAME}-redis-0",
 }
