@@ -19,6 +19,8 @@ const (
 	breath = 20 * time.Millisecond
 	// Between two tries of something that failed.
 	pause = time.Second
+	// What takes longer is worth a line.
+	long = 500 * time.Millisecond
 )
 
 // Kernel is told what to let through.
@@ -55,7 +57,9 @@ func (a *Agent) Start(ctx context.Context) error {
 	go kube.Follow(ctx, a.client, namespacesPath, namespaceFollower{a.state})
 	go kube.Follow(ctx, a.client, policiesPath, policyFollower{a.state})
 	go a.vet(ctx)
-	if err := a.state.Until(ctx, func() bool { return len(a.state.listed) == 3 }); err != nil {
+	// Not before it is known what to say about everybody who is there: until then the kernel goes on as it was told.
+	complete := func() bool { return len(a.state.listed) == 3 && len(a.state.unvetted()) == 0 }
+	if err := a.state.Until(ctx, complete); err != nil {
 		return err
 	}
 	go a.enforce(ctx)
@@ -89,7 +93,7 @@ func (a *Agent) enforce(ctx context.Context) {
 			a.state.applied = generation
 			a.state.enforced = seen.Here
 		})
-		if took := time.Since(began); took > pause/2 {
+		if took := time.Since(began); took > long {
 			log.Printf("telling the kernel about %d pods took %v", len(seen.Here), took)
 		}
 		time.Sleep(breath)

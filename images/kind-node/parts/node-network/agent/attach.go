@@ -3,16 +3,24 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"log"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	"rollcage.dev/kind-node/node-network/cni"
 )
 
 // attach returns once everything that policies say about a pod is enforced.
 func (a *Agent) attach(ctx context.Context, one Attachment) error {
+	began := time.Now()
+	defer func() {
+		if took := time.Since(began); took > long {
+			log.Printf("attaching %s took %v", one.Address, took)
+		}
+	}()
 	// What its address was allowed to go on with before, it is not any more.
 	if err := a.kernel.ForgetConnections(one.Address.String()); err != nil {
 		return err
