@@ -131,57 +131,54 @@ def test_nothing_secret_is_in_a_sandbox(release: Installed) -> None:
         assert not [container for container in pod.spec.containers if container.env_from]
 
 
-@pytest.fixture(scope="module")
-def ways(release: Installed) -> Iterator[tuple[dict[str, Way], Outside]]:
-    """The ways out that are open to others, on a cluster that was seen to enforce policies."""
-    with ThreadPoolExecutor() as beside:  # this thread has a loop already
-        seen = beside.submit(asyncio.run, _trial(release)).result()
-    if not seen.whole:
-        pytest.skip(f"NetworkPolicy is not enforced on this cluster: egress {seen.egress}, ingress {seen.ingress}")
-    with laid_out(release) as found:
-        yield found
+class TestASandboxReachesNobody:
+    @pytest.fixture(scope="class")
+    def ways(self, release: Installed) -> Iterator[tuple[dict[str, Way], Outside]]:
+        """The ways out that are open to others, on a cluster that was seen to enforce policies."""
+        with ThreadPoolExecutor() as beside:  # this thread has a loop already
+            seen = beside.submit(asyncio.run, _trial(release)).result()
+        if not seen.whole:
+            pytest.skip(f"NetworkPolicy is not enforced on this cluster: egress {seen.egress}, ingress {seen.ingress}")
+        with laid_out(release) as found:
+            yield found
 
+    async def test_in_a_call(self, release: Installed, trainer: Trainer, ways: tuple[dict[str, Way], Outside]) -> None:
+        goals, outside = ways[0] | await _answering(release, trainer), ways[1]
+        attack = command(goals, seconds=6, word="sandbox")
 
-async def test_a_sandbox_reaches_nobody(
-    release: Installed, trainer: Trainer, ways: tuple[dict[str, Way], Outside]
-) -> None:
-    goals, outside = ways[0] | await _answering(release, trainer), ways[1]
-    attack = command(goals, seconds=6, word="sandbox")
+        status, answer = await trainer.call(release.address(), _new("trace"), "call_1", attack)
 
-    status, answer = await trainer.call(release.address(), _new("trace"), "call_1", attack)
+        assert (status, answer.get("output")) == (200, "[]\n"), answer
+        assert not [one for one in outside.heard if b"sandbox" in one]
 
-    assert (status, answer.get("output")) == (200, "[]\n"), answer
-    assert not [one for one in outside.heard if b"sandbox" in one]
+    async def test_in_its_first_instant(
+        self, release: Installed, trainer: Trainer, ways: tuple[dict[str, Way], Outside]
+    ) -> None:
+        goals, outside = ways[0] | await _answering(release, trainer), ways[1]
+        attack = f"{command(goals, seconds=6, word='eager')} > /workspace/reached"
+        node = {"nodeSelector": {"kubernetes.io/hostname": f"{release.cluster.name}-worker"}}
+        # Set-up begins before anybody has greeted the sandbox.
+        eager = resource("eager", setup={"commands": [attack]}, pool={"warm": 1, "maxPods": 2}, pod=node)
+        path = f"/apis/rollcage.dev/v1alpha1/namespaces/{SANDBOXES}/environments"
+        trace = _new("trace")
+        answer: dict[str, Any] = {}
 
+        async def known() -> bool:
+            nonlocal answer
+            status, answer = await trainer.call(
+                release.address(), trace, "call_1", "cat /workspace/reached", environment="eager"
+            )
+            return status != HTTPStatus.NOT_FOUND
 
-async def test_a_sandbox_reaches_nobody_in_its_first_instant(
-    release: Installed, trainer: Trainer, ways: tuple[dict[str, Way], Outside]
-) -> None:
-    goals, outside = ways[0] | await _answering(release, trainer), ways[1]
-    attack = f"{command(goals, seconds=6, word='eager')} > /workspace/reached"
-    node = {"nodeSelector": {"kubernetes.io/hostname": f"{release.cluster.name}-worker"}}
-    # Set-up begins before anybody has greeted the sandbox.
-    eager = resource("eager", setup={"commands": [attack]}, pool={"warm": 1, "maxPods": 2}, pod=node)
-    path = f"/apis/rollcage.dev/v1alpha1/namespaces/{SANDBOXES}/environments"
-    trace = _new("trace")
-    answer: dict[str, Any] = {}
+        async with connected(release.cluster.kubeconfig) as api:
+            await api.request("POST", path, body=eager)
+            try:
+                await until(known, "a gateway that knows the environment")
+            finally:
+                await api.request("DELETE", f"{path}/eager")
 
-    async def known() -> bool:
-        nonlocal answer
-        status, answer = await trainer.call(
-            release.address(), trace, "call_1", "cat /workspace/reached", environment="eager"
-        )
-        return status != HTTPStatus.NOT_FOUND
-
-    async with connected(release.cluster.kubeconfig) as api:
-        await api.request("POST", path, body=eager)
-        try:
-            await until(known, "a gateway that knows the environment")
-        finally:
-            await api.request("DELETE", f"{path}/eager")
-
-    assert answer.get("output") == "[]\n", answer
-    assert not [one for one in outside.heard if b"eager" in one]
+        assert answer.get("output") == "[]\n", answer
+        assert not [one for one in outside.heard if b"eager" in one]
 
 
 async def test_redis_comes_back_with_its_records_and_rollouts_go_on(release: Installed, trainer: Trainer) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Each a protocol, an address and a port.
 Way = tuple[str, str, int]
 
-FREE = "rollcage-test-free"
+FREE = "free-of-policies"
 METADATA = "169.254.169.254"
 # Enough for somebody free on a busy machine, who stops trying once every way was found.
 PATIENCE_SECONDS = 120
