@@ -42,9 +42,9 @@ class Look:
         return sum(one.unschedulable for one in self.stock.supply.starting)
 
     @property
-    def full(self) -> bool:
-        """Whether only a deletion makes room for another sandbox."""
-        return self.unschedulable > 0 or self.stock.supply.total >= self.goal.most
+    def cramped(self) -> bool:
+        """Whether starts wait for deletions to make room."""
+        return self.unschedulable > 0 or self.plan.cramped
 
 
 def creations(
@@ -76,5 +76,5 @@ def removals(
     leaving += [(name, USELESS) for name in useless]
     leaving += [(one.name, one.why) for look in looks.values() for one in look.plan.remove]
     starting = any(look.stock.supply.starting or look.plan.create for look in looks.values())
-    allowed = deletions_allowed(pace, starting=starting, need_room=any(look.full for look in looks.values()))
+    allowed = deletions_allowed(pace, starting=starting, need_room=any(look.cramped for look in looks.values()))
     return tuple(leaving[: max(0, min(allowed - going, writes))])

@@ -93,6 +93,8 @@ class Plan:
 
     create: int = 0
     remove: tuple[Removal, ...] = ()
+    cramped: bool = False
+    """Whether it cannot be brought there before some of what takes room is gone."""
 
 
 def plan(*, wanted: Wanted, supply: Supply, in_flight: int, usual_start: timedelta | None) -> Plan:
@@ -110,10 +112,11 @@ def plan(*, wanted: Wanted, supply: Supply, in_flight: int, usual_start: timedel
     # Outdated idle ones serve until their successors are ready; outdated
     # starting ones never will be of use.
     current = sum(not one.outdated for one in supply.idle) + sum(not one.outdated for one in healthy)
+    lacking = max(0, ready - current)
     room = max(0, wanted.most - supply.total)
-    create = min(max(0, ready - current), room, _starts_allowed(healthy, in_flight))
+    create = min(lacking, room, _starts_allowed(healthy, in_flight))
     remove = (*stuck, *_outdated(supply, healthy, ready, room), *_surplus(supply, healthy, ready))
-    return Plan(create, remove)
+    return Plan(create, remove, cramped=lacking > room)
 
 
 def _starts_allowed(starting: tuple[Starting, ...], in_flight: int) -> int:

@@ -72,7 +72,8 @@ def test_one_that_is_going_away_still_takes_its_room() -> None:
 
     found = stock(full, view, fates(s1=Fate.IDLE, s2=Fate.IDLE, s3=Fate.IDLE), AT)
 
-    assert planned(full, found, NOBODY, usual_start=None).create == 0
+    plan = planned(full, found, NOBODY, usual_start=None)
+    assert (plan.create, plan.cramped) == (0, True)
 
 
 def test_one_of_another_recipe_is_outdated() -> None:

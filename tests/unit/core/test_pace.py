@@ -67,7 +67,7 @@ class TestPace:
     [
         pytest.param(False, False, 16, id="with nothing starting they may use the whole pace"),
         pytest.param(True, False, 4, id="beside starts they are few"),
-        pytest.param(True, True, 16, id="starts that wait for room are helped by deletions"),
+        pytest.param(True, True, 64, id="starts that wait for room come after what takes it"),
     ],
 )
 def test_deletions(*, starting: bool, need_room: bool, expected: int) -> None:

@@ -52,6 +52,18 @@ def test_creates(supply: Supply, wanted: dict[str, int], create: int) -> None:
     assert decide(supply, **wanted).create == create
 
 
+@pytest.mark.parametrize(
+    ("supply", "cramped"),
+    [
+        pytest.param(Supply(claimed=90), False, id="all that is missing fits beside what is there"),
+        pytest.param(Supply(claimed=91), True, id="one has to go before the last can come"),
+        pytest.param(Supply(idle=idle(10), claimed=90), False, id="nothing is missing"),
+    ],
+)
+def test_is_cramped_while_the_missing_ones_have_no_room(supply: Supply, *, cramped: bool) -> None:
+    assert decide(supply).cramped is cramped
+
+
 def test_what_is_too_much_goes_the_unready_and_youngest_first() -> None:
     found = decide(Supply(idle=idle(2), starting=starting(2)), warm=1).remove
 
