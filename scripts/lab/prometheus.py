@@ -1,15 +1,13 @@
 """
-Print the directory of a prometheus and its promtool: where the PATH has both, else built from their Go module.
+Find a prometheus and its promtool: where the PATH has both, else built from their Go module.
 """
 
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 from lab import parts
-from lab.talk import LabError, complain
 
 PROGRAMS = ("prometheus", "promtool")
 
@@ -20,16 +18,3 @@ def programs() -> Path:
     if len(found) == 1 and all((directory / name).exists() for directory in found for name in PROGRAMS):
         return found.pop()
     return parts.build(parts.PROMETHEUS)
-
-
-def main() -> int:
-    """Find or build them."""
-    try:
-        print(programs())
-    except LabError as error:
-        return complain(error)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
