@@ -79,8 +79,10 @@ async def _measure(kubeconfig: Path, rollouts: int, *, chart: bool) -> Outcome:
         filling = await ground.filled(service.store, ENVIRONMENT, rollouts)
         await ground.quiet()
         floor = await _floor(service, rollouts)
+        ended = time.monotonic()
         await _over(service, "floor", rollouts)
         await ground.filled(service.store, ENVIRONMENT, rollouts)
+        renewed = time.monotonic() - ended
         await ground.quiet()
         burst = await _burst(service, "full", rollouts)
         distinct = await _sandboxes(service.store, "full", rollouts)
@@ -107,6 +109,8 @@ async def _measure(kubeconfig: Path, rollouts: int, *, chart: bool) -> Outcome:
             "api_writes_per_rollout": round(sum(writes.values()) / (3 * rollouts), 2),
             "p50_ms": round(1000 * quantile(times, 0.5)),
             "p99_ms": round(1000 * quantile(times, 0.99)),
+            "fill_s": round(filling[-1], 1),
+            "renewal_s": round(renewed, 1),
             "half_failed": sum(not one.good for one in queued),
             "half_last_s": round(late[-1], 1),
             "half_refill_needs_s": round(refill * (rollouts - rollouts // 2), 1),

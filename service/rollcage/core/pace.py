@@ -28,10 +28,12 @@ _SMOOTHING: Final = 0.2
 # pool does not make crowding look normal, and quickly enough that a cluster may get slower over the weeks.
 _FORGETTING: Final = 1.0005
 
-# Deletions beside starts: enough to make progress, few enough not to be felt. And the other way round while
-# starts wait for the room: what is on its way out makes every start on its node slower.
+# Deletions beside starts: enough to make progress, few enough not to be felt.
 _STARTS_PER_DELETION: Final = 4
-_DELETIONS_PER_START: Final = 4
+
+# And while starts wait for the room: a node takes as long for one as for hundreds at once, and every sandbox that
+# is still there makes each start slower.
+MOST_DELETIONS: Final = 512
 
 # A burst is over when no claim has come for this long; one that never ends must not starve the pool.
 BURST_QUIET: Final = timedelta(seconds=1)
@@ -87,9 +89,9 @@ class Pace:
 
 
 def deletions_allowed(pace: Pace, *, starting: bool, need_room: bool) -> int:
-    """Return how many sandboxes may be going away at once: few beside starts, and many if these wait for the room."""
+    """Return how many sandboxes may be going away at once: few beside starts, many if these wait for the room."""
     if need_room:
-        return pace.starts * _DELETIONS_PER_START
+        return MOST_DELETIONS
     return max(1, pace.starts // _STARTS_PER_DELETION) if starting else pace.starts
 
 
