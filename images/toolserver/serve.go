@@ -79,9 +79,6 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	if len(cfg.Setup) > 0 {
-		watch()
-	}
 	go prepare(core, box, cfg)
 	trim()
 
@@ -108,8 +105,8 @@ type tamperedError struct{ what string }
 func (e *tamperedError) Error() string { return e.what + " of PID 1 was lowered from inside" }
 
 // tampering reports what is taken from PID 1, from the moment that watch is
-// called: before a set-up or a rollout nobody is there who would. Outside of
-// a sandbox, where it is not PID 1, its limits are its owner's business.
+// called: before there is a rollout nobody is there who would. Outside of a
+// sandbox, where it is not PID 1, its limits are its owner's business.
 func tampering() (tampered <-chan string, watch func(), err error) {
 	if os.Getpid() != 1 {
 		return nil, func() {}, nil
