@@ -5,10 +5,7 @@ Gateway latency: how fast answers are given, how many at once, and who is turned
 from __future__ import annotations
 
 from monitoring.charts import (
-    PER_SECOND,
     PLACE,
-    PROCESS,
-    YES_NO,
     Board,
     Chart,
     Kind,
@@ -18,7 +15,7 @@ from monitoring.charts import (
     happened,
     per_second,
     quantiles,
-    share_of_all,
+    share,
     spread,
 )
 
@@ -40,14 +37,7 @@ _LATENCY = Row(
             quantiles("rollcage_claim_seconds", where=PLACE),
             "s",
         ),
-        Chart(
-            "Calls by how long they took",
-            "The brighter, the more. A band far above the rest is a tool that hangs, or a wait for sandboxes.",
-            spread("rollcage_call_seconds", where=PLACE),
-            "s",
-            Kind.HEAT,
-            24,
-        ),
+        Chart("Calls by how long they took", "", spread("rollcage_call_seconds", where=PLACE), "s", Kind.HEAT, 24),
     ),
 )
 
@@ -63,17 +53,16 @@ _REQUESTS = Row(
         ),
         Chart(
             "Failed",
-            "The share of requests answered with 5xx, over the whole time shown. Above 2 % an alert fires.",
-            (share_of_all(f"rollcage_requests_total{{{_FAILED}}}", f"rollcage_requests_total{{{_WORK}}}"),),
+            "The share of requests answered with 5xx.",
+            (share(f"rollcage_requests_total{{{_FAILED}}}", f"rollcage_requests_total{{{_WORK}}}"),),
             "percentunit",
             Kind.NUMBER,
             6,
-            ((0, "green"), (0.005, "orange"), (0.02, "red")),
         ),
         Chart(
             "In flight",
-            "Calls being served by each gateway, waiting ones among them; controllers serve none.",
-            (Query(f"sum by ({PROCESS}) (rollcage_requests_in_flight{{{PLACE}}})", "{{pod}} {{instance}}"),),
+            "Calls being served, waiting ones among them.",
+            (Query(f"sum by (instance) (rollcage_requests_in_flight{{{PLACE}}})", "{{instance}}"),),
             width=6,
         ),
         Chart(
@@ -96,9 +85,8 @@ _REDIS = Row(
     (
         Chart(
             "Redis answers",
-            "Each gateway and controller for itself. A single one that says no has lost its way to Redis.",
-            (Query(f"min by ({PROCESS}) (rollcage_store_up{{{PLACE}}})", "{{pod}} {{instance}}"),),
-            YES_NO,
+            "1 while it does, for each process.",
+            (Query(f"min by (instance) (rollcage_store_up{{{PLACE}}})", "{{instance}}"),),
         ),
         Chart(
             "Calls without Redis",
@@ -112,7 +100,7 @@ _REDIS = Row(
             "Rollouts written to the archive",
             "Those that failed are tried again.",
             (per_second("rollcage_archives_total", by="result"),),
-            PER_SECOND,
+            "reqps",
             width=24,
         ),
     ),
