@@ -5,6 +5,7 @@ Kept whole: a reader has all of them or, from an emptied store, none at all, and
 then goes on with what it knew.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -13,11 +14,15 @@ from typing import Final
 from redis.asyncio import Redis
 
 from rollcage.core.environment import Environment
+from rollcage.core.errors import StoreUnavailable
 from rollcage.store.link import Link
 from rollcage.store.wakes import messages
 
 _KEY: Final = "environments"
 _CHANNEL: Final = "recipes"
+
+# Between two tries to read what is said to have changed; the link itself has tried for half a second by then.
+_READ_AGAIN_SECONDS: Final = 0.5
 
 
 class Environments:
@@ -41,9 +46,17 @@ class Environments:
         """Yield all environments, at once if they are known, and whenever they may have changed; for ever."""
         async with aclosing(messages(self._client, self._link.keys(_CHANNEL))) as changes:
             async for _ in changes:
-                found = await self.read()
+                found = await self._read_once_there()
                 if found is not None:
                     yield found
+
+    async def _read_once_there(self) -> dict[str, Environment] | None:
+        """Read as soon as the server answers: messages come over a connection of their own, which may be back first."""
+        while True:
+            try:
+                return await self.read()
+            except StoreUnavailable:
+                await asyncio.sleep(_READ_AGAIN_SECONDS)
 
 
 class LeadersEnvironments:
