@@ -31,9 +31,8 @@ _FORGETTING: Final = 1.0005
 # Deletions beside starts: enough to make progress, few enough not to be felt.
 _STARTS_PER_DELETION: Final = 4
 
-# And while starts wait for the room: a node takes as long for one as for hundreds at once, and every sandbox that
-# is still there makes each start slower.
-MOST_DELETIONS: Final = 512
+# And while starts wait for the room: every sandbox that is still there makes each start on its node slower.
+_DELETIONS_FOR_ROOM: Final = 4
 
 # A burst is over when no claim has come for this long; one that never ends must not starve the pool.
 BURST_QUIET: Final = timedelta(seconds=1)
@@ -91,7 +90,7 @@ class Pace:
 def deletions_allowed(pace: Pace, *, starting: bool, need_room: bool) -> int:
     """Return how many sandboxes may be going away at once: few beside starts, many if these wait for the room."""
     if need_room:
-        return MOST_DELETIONS
+        return pace.starts * _DELETIONS_FOR_ROOM
     return max(1, pace.starts // _STARTS_PER_DELETION) if starting else pace.starts
 
 
