@@ -3,10 +3,13 @@ Serve over HTTP with uvicorn, bounded, and stop without losing a call.
 
 At SIGTERM the gateway first says that it is not ready and goes on serving, so
 that whoever routes to it can notice; then it stops listening, lets the calls
-in flight come to their end, and goes.
+in flight come to their end, and goes. It does the same when what it follows in
+the background ends by an error: a gateway that goes on without would answer
+from what it knew then, for ever.
 """
 
 import gc
+import socket
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
@@ -17,6 +20,7 @@ from typing import Final
 
 import uvicorn
 
+from rollcage.core.errors import RollcageError
 from rollcage.gateway.admission import Admission
 from rollcage.gateway.connections import GuardedProtocol
 from rollcage.gateway.exchange import App
@@ -43,6 +47,12 @@ class Serving:
     drain: timedelta = timedelta(seconds=600)
     # Whether SIGTERM and SIGINT are for the gateway; not where it is a part of a process.
     signals: bool = True
+
+
+class BackgroundEnded(RollcageError):
+    """The gateway's background ended by an error, which the log has; every call was answered."""
+
+    code = "background_ended"
 
 
 class DrainingServer(uvicorn.Server):
@@ -75,15 +85,26 @@ class DrainingServer(uvicorn.Server):
         if self._told_at is not None:
             super().handle_exit(sig, frame)
             return
-        self._told_at = self._clock()
         self._captured_signals.append(sig)
-        self._admission.drain()
+        self._drain()
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until told to stop, or until the background has ended, which is an error."""
+        await super().serve(sockets)
+        if self.lifespan.error_occurred:
+            raise BackgroundEnded("the gateway's background ended by an error, so it stopped; start it again")
 
     async def on_tick(self, counter: int) -> bool:
         """Stop listening once everybody had the time to notice."""
+        if self._told_at is None and self.lifespan.error_occurred:
+            self._drain()
         if self._told_at is not None and self._clock() - self._told_at >= self._linger:
             self.should_exit = True
         return await super().on_tick(counter)
+
+    def _drain(self) -> None:
+        self._told_at = self._clock()
+        self._admission.drain()
 
 
 def tame_collector() -> None:

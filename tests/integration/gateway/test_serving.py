@@ -7,19 +7,21 @@ import json
 import signal
 import socket
 import threading
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support.gateways import LOCAL, TOKEN, Served, parts, served
+from rollcage.gateway.app import gateway as gateway_of
+from rollcage.gateway.serving import BackgroundEnded, server
+from support.gateways import LOCAL, TOKEN, Served, all_is_well, parts, served
 from support.scripted_use_cases import Scripted, answered
 from support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from rollcage.rollouts.actions import Action, Answer
 
@@ -202,6 +204,38 @@ def test_at_sigterm_it_stops_being_ready_and_goes_on_serving_then_lets_calls_end
         gateway.server._captured_signals.clear()  # noqa: SLF001 - or it would be raised here, as uvicorn does at its end
     assert [answer.json()["output"] for answer in answers] == ["late, and whole"] * 2
     assert answers[1].headers["connection"] == "close"
+
+
+async def test_when_its_background_ends_by_an_error_it_drains_and_says_so() -> None:
+    """It once served on for ever, by environments and tokens of the moment when it ended."""
+    held, over = _Held(), asyncio.Event()
+
+    async def fail() -> None:
+        await over.wait()
+        raise LookupError("nobody foresaw this")
+
+    @asynccontextmanager
+    async def background() -> AsyncIterator[None]:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(fail())
+            yield
+
+    made = parts(held.use_cases)
+    app = gateway_of(made, checks=all_is_well, background=background)
+    running = server(app, replace(LOCAL, signals=False), admission=made.admission)
+    serving = asyncio.create_task(running.serve())
+    await asyncio.to_thread(until, lambda: running.started)
+    gateway = Served(running, running.servers[0].sockets[0].getsockname()[1])
+    call = asyncio.create_task(asyncio.to_thread(gateway.ask, "POST", TOOLS, CALL))
+    await asyncio.to_thread(until, lambda: made.admission.in_flight == 1)
+
+    over.set()
+    await asyncio.to_thread(until, lambda: not _listens(gateway.port))
+    assert not serving.done()
+    held.release.set()
+    assert (await call).json()["output"] == "late, and whole"
+    with pytest.raises(BackgroundEnded):
+        await serving
 
 
 def test_a_request_that_is_on_its_way_when_the_door_closes_is_still_served() -> None:
