@@ -72,6 +72,10 @@ class Cluster:
         """Apply a manifest."""
         run(self._kubectl("apply", "-f", "-"), env=self.engine.env, stdin=manifest)
 
+    def delete(self, manifest: str) -> None:
+        """Remove what a manifest has made, as far as it is there."""
+        run(self._kubectl("delete", "--ignore-not-found", "-f", "-"), env=self.engine.env, stdin=manifest)
+
     def _kubectl(self, *args: str) -> list[str]:
         """Return the command line of the control plane's own kubectl: the host may have none."""
         control_plane = f"{self.name}-control-plane"

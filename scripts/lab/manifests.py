@@ -1,5 +1,5 @@
 """
-Plain manifests out of the chart, and the chart's copy of the resource definition.
+Plain manifests out of the chart, and what the chart has of the resource definition: a copy, and part of its schema.
 
 The command line of ``scripts/manifests``. What is written depends on the tree
 alone: secrets are named, never generated.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from lab import parts
 from lab.places import ROOT
 from lab.talk import LabError, complain, run
+from lab.values_schema import with_environments
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +23,7 @@ CHART = ROOT / "helm" / "rollcage"
 MANIFESTS = ROOT / "manifests"
 DEFINITION = MANIFESTS / "crd" / "environments.rollcage.dev.yaml"
 COPY = CHART / "crds" / DEFINITION.name
+SCHEMA = CHART / "values.schema.json"
 VALUES = MANIFESTS / "values.yaml"
 
 MONITORING = ("monitors", "rules", "dashboards")
@@ -51,6 +53,7 @@ def rendered() -> dict[Path, str]:
     monitoring = [document for document in _documents(watched) if document not in known]
     return {
         COPY: definition,
+        SCHEMA: with_environments(SCHEMA.read_text(), definition),
         MANIFESTS / "rollcage.yaml": _HEAD + everything,
         MANIFESTS / "monitoring.yaml": _HEAD + "---\n" + "---\n".join(monitoring),
     }

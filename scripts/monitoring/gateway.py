@@ -5,7 +5,10 @@ Gateway latency: how fast answers are given, how many at once, and who is turned
 from __future__ import annotations
 
 from monitoring.charts import (
+    PER_SECOND,
     PLACE,
+    PROCESS,
+    YES_NO,
     Board,
     Chart,
     Kind,
@@ -15,7 +18,7 @@ from monitoring.charts import (
     happened,
     per_second,
     quantiles,
-    share,
+    share_of_all,
     spread,
 )
 
@@ -37,7 +40,14 @@ _LATENCY = Row(
             quantiles("rollcage_claim_seconds", where=PLACE),
             "s",
         ),
-        Chart("Calls by how long they took", "", spread("rollcage_call_seconds", where=PLACE), "s", Kind.HEAT, 24),
+        Chart(
+            "Calls by how long they took",
+            "The brighter, the more. A band far above the rest is a tool that hangs, or a wait for sandboxes.",
+            spread("rollcage_call_seconds", where=PLACE),
+            "s",
+            Kind.HEAT,
+            24,
+        ),
     ),
 )
 
@@ -53,16 +63,17 @@ _REQUESTS = Row(
         ),
         Chart(
             "Failed",
-            "The share of requests answered with 5xx.",
-            (share(f"rollcage_requests_total{{{_FAILED}}}", f"rollcage_requests_total{{{_WORK}}}"),),
+            "The share of requests answered with 5xx, over the whole time shown. Above 2 % an alert fires.",
+            (share_of_all(f"rollcage_requests_total{{{_FAILED}}}", f"rollcage_requests_total{{{_WORK}}}"),),
             "percentunit",
             Kind.NUMBER,
             6,
+            ((0, "green"), (0.005, "orange"), (0.02, "red")),
         ),
         Chart(
             "In flight",
-            "Calls being served, waiting ones among them.",
-            (Query(f"sum by (instance) (rollcage_requests_in_flight{{{PLACE}}})", "{{instance}}"),),
+            "Calls being served by each gateway, waiting ones among them; controllers serve none.",
+            (Query(f"sum by ({PROCESS}) (rollcage_requests_in_flight{{{PLACE}}})", "{{pod}} {{instance}}"),),
             width=6,
         ),
         Chart(
@@ -85,8 +96,9 @@ _REDIS = Row(
     (
         Chart(
             "Redis answers",
-            "1 while it does, for each process.",
-            (Query(f"min by (instance) (rollcage_store_up{{{PLACE}}})", "{{instance}}"),),
+            "Each gateway and controller for itself. A single one that says no has lost its way to Redis.",
+            (Query(f"min by ({PROCESS}) (rollcage_store_up{{{PLACE}}})", "{{pod}} {{instance}}"),),
+            YES_NO,
         ),
         Chart(
             "Calls without Redis",
@@ -100,7 +112,7 @@ _REDIS = Row(
             "Rollouts written to the archive",
             "Those that failed are tried again.",
             (per_second("rollcage_archives_total", by="result"),),
-            "reqps",
+            PER_SECOND,
             width=24,
         ),
     ),

@@ -13,14 +13,24 @@ from grafana_foundation_sdk.builders import common, heatmap, stat, table, timese
 from grafana_foundation_sdk.builders import dashboard as boards
 from grafana_foundation_sdk.builders.prometheus import Dataquery
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
-from grafana_foundation_sdk.models.common import GraphDrawStyle, StackingMode
-from grafana_foundation_sdk.models.dashboard import DashboardCursorSync, DataSourceRef, VariableRefresh
+from grafana_foundation_sdk.models.common import GraphDrawStyle, GraphTresholdsStyleMode, StackingMode
+from grafana_foundation_sdk.models.dashboard import (
+    DashboardCursorSync,
+    DataSourceRef,
+    Threshold,
+    ThresholdsMode,
+    VariableRefresh,
+)
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from monitoring.charts import Board, Chart, Kind, Query
+from monitoring.charts import SHOWN, Board, Chart, Kind, Query
 
 _SOURCE: Final = DataSourceRef(type_val="prometheus", uid="${datasource}")
 _HEIGHT: Final = 8
+# Grafana asks about windows that overlap when its points are closer than some scrapes; what is counted between two
+# points would then be counted several times. With a minute between them the overlap is small.
+_CLOSEST: Final = "1m"
+_NO_COLOUR: Final = "text"
 
 _Panel = timeseries.Panel | stat.Panel | heatmap.Panel | table.Panel
 
@@ -64,7 +74,9 @@ def _choice(label: str, metric: str) -> boards.QueryVariable:
 
 def _panel(chart: Chart) -> _Panel:
     panel = _drawn(chart).title(chart.title).description(chart.says).datasource(_SOURCE)
-    panel = panel.unit(chart.unit).height(_HEIGHT).span(chart.width)
+    panel = panel.height(_HEIGHT).span(chart.width).thresholds(_thresholds(chart))
+    if any("increase(" in query.expr and SHOWN not in query.expr for query in chart.queries):
+        panel = panel.interval(_CLOSEST)
     for number, query in enumerate(chart.queries):
         panel = panel.with_target(_target(query, chr(ord("A") + number), chart.kind))
     return panel
@@ -73,16 +85,30 @@ def _panel(chart: Chart) -> _Panel:
 def _drawn(chart: Chart) -> _Panel:
     match chart.kind:
         case Kind.NUMBER:
-            return stat.Panel()
+            return stat.Panel().unit(chart.unit)
         case Kind.TABLE:
-            return table.Panel()
+            return table.Panel().unit(chart.unit)
         case Kind.HEAT:
-            return heatmap.Panel()
+            # The unit is that of the axis; what a cell shows is a number of them.
+            axis, cells = heatmap.YAxisConfig().unit(chart.unit), heatmap.CellValues().unit("short")
+            return heatmap.Panel().y_axis(axis).cell_values(cells).unit("short")
         case Kind.STACK:
             stacked = common.StackingConfig().mode(StackingMode.NORMAL)
-            return timeseries.Panel().draw_style(GraphDrawStyle.BARS).fill_opacity(60).stacking(stacked)
+            bars = timeseries.Panel().draw_style(GraphDrawStyle.BARS).fill_opacity(60).stacking(stacked)
+            return bars.unit(chart.unit)
         case Kind.LINES:
-            return timeseries.Panel().fill_opacity(5)
+            # From zero on, unless something is below it: a ripple must not fill the panel.
+            lines = timeseries.Panel().fill_opacity(5).unit(chart.unit).axis_soft_min(0)
+            if chart.colours:
+                style = common.GraphThresholdsStyleConfig().mode(GraphTresholdsStyleMode.DASHED)
+                lines = lines.thresholds_style(style)
+            return lines
+
+
+def _thresholds(chart: Chart) -> boards.ThresholdsConfig:
+    # Grafana's own default is red from 80 on, whatever is shown.
+    steps = [Threshold(value=None, color=_NO_COLOUR), *(Threshold(value, colour) for value, colour in chart.colours)]
+    return boards.ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(steps)
 
 
 def _target(query: Query, name: str, kind: Kind) -> Dataquery:
@@ -90,6 +116,8 @@ def _target(query: Query, name: str, kind: Kind) -> Dataquery:
     match kind:
         case Kind.TABLE:
             return target.instant().format(PromQueryFormat.TABLE)
+        case Kind.NUMBER:
+            return target.instant()
         case Kind.HEAT:
             return target.range().format(PromQueryFormat.HEATMAP)
         case _:

@@ -4,9 +4,27 @@ Pools and bursts: whether a step's rollouts find their sandboxes, and what it ta
 
 from __future__ import annotations
 
-from monitoring.charts import PLACE, Board, Chart, Kind, Query, Row, happened, level, per_second, quantiles, spread
+from monitoring.charts import (
+    ENVIRONMENT,
+    PER_SECOND,
+    PLACE,
+    Board,
+    Chart,
+    Kind,
+    Query,
+    Row,
+    happened,
+    level,
+    per_second,
+    quantiles,
+    spread,
+)
 
 _ENVIRONMENT = "environment"
+_IN_USE = (
+    f"rollcage:pool:in_use{{{ENVIRONMENT}}}"
+    f' / on (namespace, environment) rollcage:pool:sandboxes{{{ENVIRONMENT}, state="most"}}'
+)
 
 _POOLS = Row(
     "Pools",
@@ -14,25 +32,29 @@ _POOLS = Row(
         Chart(
             "Sandboxes by state",
             "In a burst ready falls and claimed rises; then starting, until ready is wanted again.",
-            (level("rollcage_pool_sandboxes", by="environment, state"),),
-            width=16,
+            (level("rollcage_pool_sandboxes", by="environment, state", where=f'{ENVIRONMENT}, state!="most"'),),
+        ),
+        Chart(
+            "Share of the bound in use",
+            "At 100 % as many are ready or claimed as maxPods allows, and whoever comes waits for others to end.",
+            (Query(_IN_USE, "{{environment}}"),),
+            "percentunit",
+            width=8,
+            colours=((1, "red"),),
         ),
         Chart(
             "Leading controllers",
-            "Exactly one.",
-            (Query(f"sum (rollcage_leader{{{PLACE}}})", "leaders"),),
+            "Exactly one for each installation.",
+            (Query(f"sum by (namespace) (rollcage_leader{{{PLACE}}})", "{{namespace}}"),),
             kind=Kind.NUMBER,
-            width=8,
+            width=4,
+            colours=((0, "red"), (1, "green"), (2, "red")),
         ),
         Chart(
             "Sandboxes that become ready",
             "The refill rate.",
-            (
-                per_second(
-                    "rollcage_pool_refills_total", by=_ENVIRONMENT, where=f'{PLACE}, environment=~"$environment"'
-                ),
-            ),
-            "reqps",
+            (per_second("rollcage_pool_refills_total", by=_ENVIRONMENT, where=ENVIRONMENT),),
+            PER_SECOND,
         ),
         Chart(
             "Time to start a sandbox",
@@ -56,12 +78,8 @@ _BURSTS = Row(
         Chart(
             "Rollouts that begin",
             "Each claims one sandbox.",
-            (
-                per_second(
-                    "rollcage_claim_seconds_count", by=_ENVIRONMENT, where=f'{PLACE}, environment=~"$environment"'
-                ),
-            ),
-            "reqps",
+            (per_second("rollcage_claim_seconds_count", by=_ENVIRONMENT, where=ENVIRONMENT),),
+            PER_SECOND,
         ),
         Chart(
             "Rollouts in line",

@@ -27,6 +27,7 @@ _VERDICTS = Row(
             "Above 5 % a run's health says hold, above 25 % skip.",
             (Query(f"rollcage:infra_failure:ratio_increase15m{{{ENVIRONMENT}}}", "{{environment}}"),),
             "percentunit",
+            colours=((0.05, "orange"), (0.25, "red")),
         ),
         Chart(
             "Masked, by cause",

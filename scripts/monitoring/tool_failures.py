@@ -4,7 +4,21 @@ Tool failures by cause and tool: what the model got wrong, and what we did.
 
 from __future__ import annotations
 
-from monitoring.charts import PLACE, Board, Chart, Kind, Query, Row, events, happened, per_second, quantiles, share
+from monitoring.charts import (
+    PER_SECOND,
+    PLACE,
+    Board,
+    Chart,
+    Kind,
+    Row,
+    events,
+    happened,
+    happened_in_all,
+    per_second,
+    quantiles,
+    share,
+    share_of_all,
+)
 
 _CALLS = f"rollcage_calls_total{{{PLACE}}}"
 _OURS = f'rollcage_calls_total{{{PLACE}, outcome="infra"}}'
@@ -18,21 +32,23 @@ _WHOSE = Row(
             "Calls by outcome",
             "ok and the model's own failures are tool results; infra is what trainers get as 5xx.",
             (per_second("rollcage_calls_total", by="outcome"),),
-            "reqps",
+            PER_SECOND,
             Kind.STACK,
         ),
         Chart(
             "Ours",
-            "The share of calls that the infrastructure left without a result.",
-            (share(_OURS, _CALLS),),
+            "The share of calls that the infrastructure left without a result, over the whole time shown.",
+            (share_of_all(_OURS, _CALLS),),
             "percentunit",
             Kind.NUMBER,
             6,
+            ((0, "green"), (0.005, "orange"), (0.02, "red")),
         ),
         Chart(
             "The model's",
-            "The share of calls that failed, timed out, were malformed or refused for a budget.",
-            (share(_MODELS, _CALLS),),
+            "The share of calls that failed, timed out, were malformed or refused for a budget, over the whole time "
+            "shown. Neither good nor bad: training moves it.",
+            (share_of_all(_MODELS, _CALLS),),
             "percentunit",
             Kind.NUMBER,
             6,
@@ -52,7 +68,7 @@ _OUR_SIDE = Row(
         Chart(
             "Calls without a result, by tool and cause",
             "Over the whole time shown.",
-            (Query(f"sum by (tool, cause) (increase(rollcage_call_failures_total{{{PLACE}}}[$__range])) > 0"),),
+            (happened_in_all("rollcage_call_failures_total", by="tool, cause"),),
             kind=Kind.TABLE,
         ),
         Chart(
@@ -102,7 +118,7 @@ _MODELS_SIDE = Row(
             "Outputs cut, by tool",
             "What was cut is not in the model's context; many mean that a tool says too much.",
             (per_second("rollcage_outputs_truncated_total", by="tool"),),
-            "reqps",
+            PER_SECOND,
             width=6,
         ),
     ),

@@ -7,6 +7,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from kubernetes import client
 
 from lab.places import ROOT
@@ -73,6 +74,13 @@ def test_the_api_server_refuses_what_the_model_refuses(
 
     assert refusal.value.status in {400, 422}
     assert where in json.loads(str(refusal.value.body))["message"]
+
+
+def test_the_documented_example_is_accepted(environments: Environments) -> None:
+    example = yaml.safe_load((ROOT / "docs" / "environments.md").read_text().split("```yaml\n")[1].split("```")[0])
+
+    # Its cores are a plain number, as in a pod.
+    assert environments.create(example)["spec"]["resources"]["limits"]["cpu"] == 2
 
 
 def test_a_name_too_long_for_a_label_is_refused(environments: Environments) -> None:

@@ -3,20 +3,17 @@ A step of training begins: new rollouts, all at the same instant, through two ga
 
 The floor, in the same run and by the same client, is one direct call to each
 of as many pods of the same kind. Both sides open a connection for every call.
-Then once more with half as many warm pods, where the rest has to queue.
+Then once more with half as many warm pods, where the rest has to queue. With
+``--chart`` the gateways are those that the chart installs, else processes here.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import socket
-import tempfile
 import time
-from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -25,45 +22,37 @@ import uvloop
 from lab.talk import LabError, say
 from load import ground
 from load.frame import LATENCY_HEADER, Outcome, latency_row, quantile
+from load.served import ENVIRONMENT, TENANT, by_chart, by_processes, want
 from rollcage.core.ids import RolloutId, RunId
 from rollcage.sandboxes.kubernetes.api import connected
 from rollcage.store.claims import Claim
 from rollcage.store.records import Subject
-from rollcage.store.server import ServerConfig, find_executable, running
-from rollcage.store.settings import Settings
-from rollcage.store.store import open_store
-from rollcage.wire.keyring import Keyring
 from rollcage.wire.tokens import Scope
-from support.api_proxy import ApiProxy, api_proxy
-from support.deployed import controller, gateway
-from support.environments import resource
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
+    from pathlib import Path
 
-    from rollcage.sandboxes.kubernetes.api import Api
+    from load.served import Served
     from rollcage.store.records import Sandbox
     from rollcage.store.store import Store
     from rollcage.wire.tokens import Signer
 
-TENANT: Final = "acme"
-TOKEN: Final = "bench-" + "t" * 32
-GATEWAYS: Final = 2
 RUN: Final = "bench"
-ENVIRONMENT: Final = "bench"
 HALF_AN_HOUR: Final = timedelta(minutes=30)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--rollouts", type=int, default=500)
+    parser.add_argument("--chart", action="store_true", help="through a release of the chart, installed for this")
 
 
 def measure(options: argparse.Namespace) -> Outcome:
     """Let a step begin, with a full pool and with half of one."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_measure(ground.kubeconfig(), options.rollouts))
+        return runner.run(_measure(ground.kubeconfig(), options.rollouts, chart=options.chart))
 
 
 @dataclass(frozen=True)
@@ -83,42 +72,31 @@ class Answer:
     text: str
 
 
-@dataclass(frozen=True)
-class Service:
-    """A controller and gateways over a pool."""
-
-    store: Store
-    signer: Signer
-    gateways: tuple[tuple[str, int], ...]
-    controllers: ApiProxy
-    data_plane: ApiProxy
-    """What the gateways would ask if they asked the API server at all."""
-
-
-async def _measure(kubeconfig: Path, rollouts: int) -> Outcome:
-    async with connected(kubeconfig) as api:
-        await ground.crd(api)
-        async with _service(api, kubeconfig, rollouts) as service:
-            say(f"filling a pool of {rollouts}")
-            filling = await ground.filled(service.store, ENVIRONMENT, rollouts)
-            await ground.quiet()
-            floor = await _floor(service, rollouts)
-            ended = time.monotonic()
-            await _over(service, "floor", rollouts)
-            await ground.filled(service.store, ENVIRONMENT, rollouts)
-            renewed = time.monotonic() - ended
-            await ground.quiet()
-            burst = await _burst(service, "full", rollouts)
-            distinct = await _sandboxes(service.store, "full", rollouts)
-            # Half of it, and nothing left of what was.
-            await _want(api, rollouts // 2)
-            await _over(service, "full", rollouts)
-            await ground.filled(service.store, ENVIRONMENT, rollouts // 2)
-            await ground.quiet()
-            queued = await _burst(service, "half", rollouts)
-            await _want(api, 0)
-            await _over(service, "half", rollouts)
-            writes = {kind: count for kind, count in service.controllers.writes.items() if "pods" in kind}
+async def _measure(kubeconfig: Path, rollouts: int, *, chart: bool) -> Outcome:
+    served = by_chart if chart else by_processes
+    async with connected(kubeconfig) as api, served(api, kubeconfig, rollouts) as service:
+        say(f"filling a pool of {rollouts}")
+        filling = await ground.filled(service.store, ENVIRONMENT, rollouts)
+        await ground.quiet()
+        floor = await _floor(service, rollouts)
+        ended = time.monotonic()
+        await _over(service, "floor", rollouts)
+        await ground.filled(service.store, ENVIRONMENT, rollouts)
+        renewed = time.monotonic() - ended
+        await ground.quiet()
+        burst = await _burst(service, "full", rollouts)
+        distinct = await _sandboxes(service.store, "full", rollouts)
+        # Half of it, and nothing left of what was.
+        await want(api, service.environments, rollouts // 2)
+        await _over(service, "full", rollouts)
+        await ground.filled(service.store, ENVIRONMENT, rollouts // 2)
+        await ground.quiet()
+        queued = await _burst(service, "half", rollouts)
+        await want(api, service.environments, 0)
+        await _over(service, "half", rollouts)
+        writes = service.writes()
+        # The chart's gateways have no token for the API server, so there is nothing to count.
+        on_claim_path = {"api_writes_on_claim_path": service.data_plane()} if service.data_plane else {}
     refill = (filling[-1] - filling[0]) / rollouts
     times, late = (sorted(one.after for one in answers) for answers in (burst, queued))
     return Outcome(
@@ -126,7 +104,7 @@ async def _measure(kubeconfig: Path, rollouts: int) -> Outcome:
             "burst_ratio": round(times[-1] / max(one.after for one in floor), 3),
             "distinct_sandboxes": len(distinct),
             "failed": sum(not one.good for one in (*floor, *burst)),
-            "api_writes_on_claim_path": sum(service.data_plane.writes.values()),
+            **on_claim_path,
             # Every pod that was made counts, also those that no rollout got.
             "api_writes_per_rollout": round(sum(writes.values()) / (3 * rollouts), 2),
             "p50_ms": round(1000 * quantile(times, 0.5)),
@@ -143,45 +121,14 @@ async def _measure(kubeconfig: Path, rollouts: int) -> Outcome:
             latency_row("two gateways", times),
             latency_row("half a pool", late),
         ],
-        notes=[f"{rollouts} rollouts; written by the controller: {writes}", *_failures((*floor, *burst, *queued))],
+        notes=[
+            f"{rollouts} rollouts; written by the controller: {dict(writes)}",
+            *_failures((*floor, *burst, *queued)),
+        ],
     )
 
 
-@asynccontextmanager
-async def _service(api: Api, kubeconfig: Path, warm: int) -> AsyncIterator[Service]:
-    async with AsyncExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        namespace = await stack.enter_async_context(ground.namespace(api, "bench-burst"))
-        redis = await stack.enter_async_context(running(ServerConfig(find_executable())))
-        controllers = await stack.enter_async_context(api_proxy(kubeconfig))
-        data_plane = await stack.enter_async_context(api_proxy(kubeconfig))
-        stack.enter_context(
-            controller(directory, redis_url=redis.url, namespace=namespace, kubeconfig=controllers.kubeconfig)
-        )
-        addresses = tuple(("127.0.0.1", _free_port()) for _ in range(GATEWAYS))
-        for _, port in addresses:
-            stack.enter_context(
-                gateway(directory, redis_url=redis.url, token=TOKEN, port=port, kubeconfig=data_plane.kubeconfig)
-            )
-        store = await stack.enter_async_context(open_store(Settings(redis.url)))
-        body = resource(ENVIRONMENT, pool={"warm": warm, "maxPods": warm}, **ground.PODS)
-        await api.request("POST", _environments(namespace), body=body)
-        signer = Keyring.read(directory / "keyring.json").signer
-        yield Service(store, signer, addresses, controllers, data_plane)
-
-
-def _environments(namespace: str = "bench-burst") -> str:
-    return f"/apis/rollcage.dev/v1alpha1/namespaces/{namespace}/environments"
-
-
-async def _want(api: Api, warm: int) -> None:
-    path = f"{_environments()}/{ENVIRONMENT}"
-    found = await api.request("GET", path)
-    found["spec"]["pool"]["warm"] = warm
-    await api.request("PUT", path, body=found)
-
-
-async def _floor(service: Service, count: int) -> list[Answer]:
+async def _floor(service: Served, count: int) -> list[Answer]:
     say(f"{count} direct calls at once")
     subjects = [
         Subject(rollout.key, ENVIRONMENT, rollout, RunId(TENANT, RUN))
@@ -193,10 +140,13 @@ async def _floor(service: Service, count: int) -> list[Answer]:
     return await _all_at_once(requests)
 
 
-async def _burst(service: Service, name: str, count: int) -> list[Answer]:
+async def _burst(service: Served, name: str, count: int) -> list[Answer]:
     say(f"{count} first calls at once through {len(service.gateways)} gateways")
     return await _all_at_once(
-        [_called(service.gateways[number % len(service.gateways)], f"{name}-{number}") for number in range(count)]
+        [
+            _called(service.gateways[number % len(service.gateways)], service.token, f"{name}-{number}")
+            for number in range(count)
+        ]
     )
 
 
@@ -215,7 +165,7 @@ def _direct(signer: Signer, subject: Subject, sandbox: Sandbox) -> Request:
     return Request((where.hostname, where.port), _post("/v1/calls", authorization, call))
 
 
-def _called(address: tuple[str, int], trace: str) -> Request:
+def _called(address: tuple[str, int], token: str, trace: str) -> Request:
     call = {
         "type": "function_call",
         "id": "fc_1",
@@ -225,7 +175,7 @@ def _called(address: tuple[str, int], trace: str) -> Request:
         "trace_id": trace,
     }
     path = f"/agent-rft/runs/{RUN}/environments/{ENVIRONMENT}/tools"
-    return Request(address, _post(path, f"Bearer {TOKEN}", call))
+    return Request(address, _post(path, f"Bearer {token}", call))
 
 
 def _post(path: str, authorization: str, body: object) -> bytes:
@@ -253,7 +203,7 @@ async def _answered(request: Request, began: float) -> Answer:
     return Answer(time.perf_counter() - began, good=answer.startswith(b"HTTP/1.1 200"), text=answer[-500:].decode())
 
 
-async def _over(service: Service, name: str, count: int) -> None:
+async def _over(service: Served, name: str, count: int) -> None:
     """End the rollouts, and wait until their pods are gone."""
     say("ending them")
     body = {"environment": ENVIRONMENT, "run": RUN}
@@ -262,7 +212,10 @@ async def _over(service: Service, name: str, count: int) -> None:
         batch = range(first, min(first + 50, count))
         ends = [f"/v1/rollouts/{name}-{number}/finish" for number in batch]
         answers = await _all_at_once(
-            [Request(gates[i % len(gates)], _post(path, f"Bearer {TOKEN}", body)) for i, path in enumerate(ends)]
+            [
+                Request(gates[i % len(gates)], _post(path, f"Bearer {service.token}", body))
+                for i, path in enumerate(ends)
+            ]
         )
         if bad := [one.text for one in answers if not one.good]:
             raise LabError(f"a rollout could not be finished: {bad[0]}")
@@ -279,10 +232,3 @@ async def _sandboxes(store: Store, name: str, count: int) -> set[str]:
 
 def _failures(answers: Sequence[Answer]) -> list[str]:
     return sorted({one.text for one in answers if not one.good})[:3]
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port

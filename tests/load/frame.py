@@ -27,7 +27,7 @@ from lab.talk import LabError, complain
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-NOT_BENCHMARKS = {"frame", "ground"}
+NOT_BENCHMARKS = {"frame", "ground", "served"}
 
 
 @dataclass(frozen=True)

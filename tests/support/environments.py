@@ -65,6 +65,8 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "a workspace over the toolserver": ({"workspace": {"path": "/rollcage"}}, "not free for mounts"),
     "no memory at all": ({"resources": {"limits": {"memory": "0"}}}, "spec.resources.limits.memory"),
     "half a byte of memory": ({"resources": {"limits": {"memory": "512m"}}}, "spec.resources.limits.memory"),
+    "no CPU time at all": ({"resources": {"limits": {"cpu": 0}}}, "spec.resources.limits.cpu"),
+    "CPU time that is no quantity": ({"resources": {"requests": {"cpu": "half"}}}, "spec.resources.requests.cpu"),
     "more memory asked for than allowed": (
         {"resources": {"requests": {"memory": "2Gi"}, "limits": {"memory": "1Gi"}}},
         "the request of memory is above its limit",

@@ -1,5 +1,8 @@
 """
 The chart installed on the test cluster, and a trainer that calls the gateways it made.
+
+What else a test wants of a cluster beside it (a Redis, the operator's
+definitions) is ``beside_the_release``'s.
 """
 
 from __future__ import annotations
@@ -7,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from lab.images import reference
@@ -29,12 +33,15 @@ NAME = "cage-rollcage"
 NAMESPACE = "rollcage-test"
 SANDBOXES = "rollcage-test-sandboxes"
 ENVIRONMENT = "pool"
+WITHOUT_SHELL = "library"
 WARM = 4
 VOLUME = "rollcage-test-redis"
 # Named by the volume and the claim; nobody needs to provide it.
 STORAGE_CLASS = "rollcage-test"
-DIRECTORY = "/var/rollcage-test-redis"
+SIZE = "64Mi"
 
+# The test runs in a fresh sandbox, on what the rollout left.
+_GRADING = {"artifacts": ["src"], "grader": {"kind": "command", "command": "grep -qx 42 src/answer"}}
 _SMALL = {"requests": {"cpu": "20m", "memory": "96Mi"}, "limits": {"memory": "512Mi"}}
 
 
@@ -44,13 +51,21 @@ def values() -> Json:
         "images": {name: reference(name) for name in ("service", "toolserver", "redis")} | {"pullPolicy": "Never"},
         "gateway": {"replicas": 2, "service": {"type": "NodePort"}, "resources": _SMALL},
         "controller": {"resources": _SMALL},
-        "redis": {"resources": _SMALL, "persistence": {"size": "64Mi", "storageClass": STORAGE_CLASS}},
+        "redis": {"resources": _SMALL, "persistence": {"size": SIZE, "storageClass": STORAGE_CLASS}},
         "sandboxes": {"namespace": SANDBOXES, "maxPods": 30},
         "environments": {
-            ENVIRONMENT: spec(pool={"warm": WARM, "maxPods": 30}, pod={"priorityClassName": _class("sandboxes")})
+            ENVIRONMENT: spec(
+                pool={"warm": WARM, "maxPods": 30}, pod={"priorityClassName": _class("sandboxes")}, grading=_GRADING
+            ),
+            WITHOUT_SHELL: spec(pool={"warm": 0, "maxPods": 1}, tools={"builtin": ["read_file"]}),
         },
-        "networkPolicy": {"gatewayFrom": [{"ipBlock": {"cidr": "0.0.0.0/0"}}]},
-        "keepOnUninstall": False,
+        # The tests are no pods.
+        "networkPolicy": {one: [{"ipBlock": {"cidr": "0.0.0.0/0"}}] for one in ("gatewayFrom", "metricsFrom")},
+        "monitoring": {
+            "monitors": {"enabled": True, "labels": {"release": "prometheus"}},
+            "rules": {"enabled": True, "runbooks": "https://docs.example/runbooks"},
+            "dashboards": {"enabled": True},
+        },
     }
 
 
@@ -104,6 +119,11 @@ class Installed:
     def each_gateway(self) -> list[str]:
         return [f"http://{one.status.pod_ip}:8080" for one in self.pods("gateway")]
 
+    def signing(self, *keys: str, signs: str) -> None:
+        """Upgrade to these keys."""
+        self.settings["signing"] = {"keys": list(keys), "signs": signs}
+        self.upgrade()
+
     def sandboxes(self) -> list[Any]:
         found = self.core.list_namespaced_pod(SANDBOXES, label_selector="app.kubernetes.io/managed-by=rollcage")
         return [one for one in found.items if one.metadata.deletion_timestamp is None]
@@ -114,56 +134,6 @@ class Installed:
             return len(ready) >= WARM
 
         wait_for("the pool to fill", enough)
-
-    def make_volume(self) -> None:
-        """Make a directory of a worker's the volume that Redis will claim."""
-        node = f"{self.cluster.name}-worker"
-        self.cluster.engine.docker("exec", node, "sh", "-c", f"mkdir -p {DIRECTORY} && chmod 777 {DIRECTORY}")
-        term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
-        self.core.create_persistent_volume(
-            {
-                "metadata": {"name": VOLUME},
-                "spec": {
-                    "capacity": {"storage": "64Mi"},
-                    "accessModes": ["ReadWriteOnce"],
-                    "storageClassName": STORAGE_CLASS,
-                    "persistentVolumeReclaimPolicy": "Retain",
-                    "hostPath": {"path": DIRECTORY},
-                    "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
-                },
-            }
-        )
-
-    def remove_volume(self) -> None:
-        self.core.delete_persistent_volume(VOLUME)
-        self.cluster.engine.docker("exec", f"{self.cluster.name}-worker", "rm", "-rf", DIRECTORY)
-
-    def everything(self) -> set[str]:
-        """Return the name of every object of the cluster, but of those that come and go by themselves."""
-        found = set()
-        for path, kind in self._kinds():
-            for one in self._get(path)["items"]:
-                found.add(f"{kind} {one['metadata'].get('namespace', '')}/{one['metadata']['name']}")
-        return found
-
-    def _kinds(self) -> list[tuple[str, str]]:
-        groups = [f"/apis/{one['preferredVersion']['groupVersion']}" for one in self._get("/apis")["groups"]]
-        return [
-            (f"{base}/{one['name']}", one["kind"])
-            for base in ("/api/v1", *groups)
-            for one in self._get(base)["resources"]
-            if "list" in one["verbs"] and one["kind"] not in {"Event", "ComponentStatus", "PodMetrics", "IPAddress"}
-        ]
-
-    def _get(self, path: str) -> Json:
-        client = self.core.api_client
-        method, url, headers, *_ = client.param_serialize(
-            "GET", path, header_params={"Accept": "application/json"}, auth_settings=["BearerToken"]
-        )
-        answer = client.call_api(method, url, headers)
-        answer.read()
-        found: Json = json.loads(answer.data)
-        return found
 
 
 @dataclass(frozen=True)
@@ -176,13 +146,32 @@ class Trainer:
     async def call(
         self, base: str, trace: str, call_id: str, command: str, *, environment: str = ENVIRONMENT
     ) -> tuple[int, Json]:
-        url = f"{base}/agent-rft/runs/step/environments/{environment}/tools"
         body = {"call_id": call_id, "name": "shell", "arguments": {"command": command}, "trace_id": trace}
-        headers = {"Authorization": f"Bearer {self.token}"}
-        async with self.session.post(url, json=body, headers=headers) as answer:
-            return answer.status, await answer.json(content_type=None)
+        return await self._ask("POST", f"{base}/agent-rft/runs/step/environments/{environment}/tools", body)
+
+    async def grade(self, base: str, trace: str) -> tuple[int, Json]:
+        """Ask for a rollout's score."""
+        body = {"sample": {"output_text": "done"}, "item": {}, "trace_id": trace}
+        return await self._ask("POST", f"{base}/agent-rft/runs/step/environments/{ENVIRONMENT}/grade", body)
+
+    async def finish(self, base: str, trace: str) -> None:
+        """End a rollout."""
+        status, answer = await self._ask("POST", f"{base}/v1/rollouts/{trace}/finish")
+        assert status == HTTPStatus.OK, answer
+
+    async def finish_all(self, base: str) -> None:
+        """End every rollout that is still going on."""
+        for one in (await self.get(base, "/v1/rollouts?label=active&limit=100"))["rollouts"]:
+            await self.finish(base, one["rollout"])
+
+    async def let_in(self, base: str) -> bool:
+        """Tell whether a gateway knows the token."""
+        return (await self._ask("GET", f"{base}/v1/environments"))[0] == HTTPStatus.OK
 
     async def get(self, base: str, path: str) -> Json:
-        async with self.session.get(f"{base}{path}", headers={"Authorization": f"Bearer {self.token}"}) as answer:
-            found: Json = await answer.json(content_type=None)
-            return found
+        return (await self._ask("GET", f"{base}{path}"))[1]
+
+    async def _ask(self, method: str, url: str, body: Json | None = None) -> tuple[int, Json]:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        async with self.session.request(method, url, json=body, headers=headers) as answer:
+            return answer.status, await answer.json(content_type=None)

@@ -23,6 +23,7 @@ from support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 # It scrapes every second; a busy machine may take some more.
@@ -45,7 +46,7 @@ def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 @dataclass(frozen=True, slots=True)
 class Prometheus:
-    """A Prometheus that scrapes one service every second, with the chart's rules."""
+    """A Prometheus that scrapes every second, with the chart's rules."""
 
     url: str
 
@@ -70,6 +71,10 @@ class Prometheus:
         """Wait until everything that has happened by now can be asked for."""
         await self.until(f"timestamp(rollcage_store_up) > {time.time()}")
 
+    async def rules(self) -> list[Any]:
+        """Return all rules, each with what came of its last evaluation."""
+        return [rule for group in (await self._get("/api/v1/rules"))["groups"] for rule in group["rules"]]
+
     async def _get(self, path: str, **parameters: Any) -> Any:
         async with httpx.AsyncClient(base_url=self.url, trust_env=False) as client:
             answer = (await client.get(path, params=parameters)).json()
@@ -77,9 +82,14 @@ class Prometheus:
         return answer["data"]
 
 
-@contextmanager
-def scraping(target: str, *, rules: list[Path], home: Path) -> Iterator[Prometheus]:
+def scraping(target: str, *, rules: list[Path], home: Path) -> AbstractContextManager[Prometheus]:
     """Lend a Prometheus that scrapes the service at ``host:port``."""
+    return scraping_all([{"targets": [target]}], rules=rules, home=home)
+
+
+@contextmanager
+def scraping_all(targets: list[dict[str, Any]], *, rules: list[Path], home: Path) -> Iterator[Prometheus]:
+    """Lend a Prometheus that scrapes these, each with labels of its own."""
     config = home / "prometheus.yaml"
     log = home / "prometheus.log"
     config.write_text(
@@ -87,7 +97,7 @@ def scraping(target: str, *, rules: list[Path], home: Path) -> Iterator[Promethe
             {
                 "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
                 "rule_files": [str(file) for file in rules],
-                "scrape_configs": [{"job_name": "rollcage", "static_configs": [{"targets": [target]}]}],
+                "scrape_configs": [{"job_name": "rollcage", "static_configs": targets}],
             }
         )
     )

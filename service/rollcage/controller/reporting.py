@@ -48,4 +48,5 @@ class Reporting:
         self._metrics.pool.at(name, PoolLabel.STARTING).set(len(supply.starting))
         self._metrics.pool.at(name, PoolLabel.CLAIMED).set(len(look.stock.bound))
         self._metrics.pool.at(name, PoolLabel.RESERVED).set(look.counts.reserved)
+        self._metrics.pool.at(name, PoolLabel.MOST).set(look.goal.most)
         self._metrics.queue_length.at(name).set(look.counts.waiting)

@@ -69,7 +69,7 @@ def matches(pattern: str, text: str) -> bool:
     return re.fullmatch(pattern.removeprefix("^").removesuffix("$"), text) is not None
 
 
-Cpu = Annotated[str, BeforeValidator(_whole_number_as_text), Field(pattern=_CPU, max_length=32)]
+Cpu = Annotated[str, Field(pattern=_CPU, max_length=32), BeforeValidator(_whole_number_as_text)]
 Size = Annotated[str, Field(pattern=_SIZE, max_length=32)]
 LabelValue = Annotated[str, Field(pattern=LABEL_VALUE, max_length=63)]
 Path = Annotated[str, Field(pattern=PATH, max_length=255)]

@@ -64,9 +64,11 @@ class TenantsFile:
             self._directory = _read(content)
         except TenantsInvalid as refusal:
             self._metrics.tenant_reloads.at(ReloadLabel.REFUSED).inc()
+            self._metrics.tenants_stale.at().set(1)
             _log.error("tenants_refused", path=str(self._path), problems=refusal.problems)
             return
         self._metrics.tenant_reloads.at(ReloadLabel.TAKEN).inc()
+        self._metrics.tenants_stale.at().set(0)
         _log.info("tenants_reloaded", path=str(self._path), tenants=len(self._directory.tenants))
 
 

@@ -88,7 +88,9 @@ class _Order:
 def connect(settings: Settings) -> Redis:
     """Return a client that reconnects by itself; nothing is sent yet."""
     # Only a network connection can go silent; the library refuses the option for a local socket.
-    options = {"socket_keepalive": True} if settings.url.startswith("redis") else {}
+    options: dict[str, Any] = {"socket_keepalive": True} if settings.url.startswith("redis") else {}
+    if settings.ca:
+        options["ssl_ca_certs"] = str(settings.ca)
     client: Redis = Redis.from_url(
         settings.url,
         socket_timeout=settings.timeout.total_seconds(),

@@ -6,6 +6,7 @@ Defaults are for a service of a few gateways and thousands of sandboxes.
 
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +14,9 @@ class Settings:
     """Where the store is, how long it keeps and how long it waits."""
 
     url: str
+
+    # For TLS (rediss://) the certificate that signed the server's; those that everybody trusts unless given.
+    ca: Path | None = None
 
     # Two installations may share a server.
     namespace: str = "rollcage"

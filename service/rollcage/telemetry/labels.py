@@ -73,6 +73,7 @@ class PoolLabel(StrEnum):
     STARTING = "starting"
     CLAIMED = "claimed"
     RESERVED = "reserved"
+    MOST = "most"  # its bound; what is claimed counts
 
 
 class DialectLabel(StrEnum):

@@ -176,6 +176,7 @@ class Metrics:
             "tenant_reloads", "Times that the changed tenants file was read", result=ReloadLabel
         )
         self.spans_dropped = self._counter("spans_dropped", "Spans that no collector got", reason=SpanLabel)
+        self.tenants_stale = self._gauge("tenants_stale", "Whether the tenants file cannot be used as it is now")
 
     def __iter__(self) -> Iterator[Labelled[Counter] | Labelled[Gauge] | Labelled[Histogram]]:
         """Every metric there is."""

@@ -16,9 +16,9 @@ from rollcage.sandboxes.kubernetes import capabilities
 from rollcage.sandboxes.kubernetes.api import connected
 from rollcage.sandboxes.kubernetes.environments import KubernetesRecipes
 from rollcage.sandboxes.kubernetes.source import KubernetesSource
-from rollcage.store.store import open_store
 from rollcage.telemetry.metrics import Metrics
 from rollcage.wire.keyring import Keyring
+from rollcage.wiring.awaiting import awaited_store
 from rollcage.wiring.pulse import pulse
 from rollcage.wiring.running import end_by_signals
 
@@ -33,7 +33,7 @@ async def control(settings: ControllerSettings) -> None:
         end_by_signals()
         keyring = Keyring.read(settings.keyring)
         api = await stack.enter_async_context(connected(settings.kubeconfig))
-        store = await stack.enter_async_context(open_store(settings.store))
+        store = await stack.enter_async_context(awaited_store(settings.store))
         metrics = Metrics(CollectorRegistry())
         if settings.metrics_port:
             exposed, _ = start_http_server(settings.metrics_port, registry=metrics.registry)

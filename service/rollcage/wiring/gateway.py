@@ -20,10 +20,10 @@ from rollcage.grading.desk import Desk
 from rollcage.grading.workers import WorkerSettings, open_workers
 from rollcage.rollouts.archivist import Archivist
 from rollcage.rollouts.usecases import open_use_cases
-from rollcage.store.store import open_store
 from rollcage.telemetry.metrics import Metrics
 from rollcage.telemetry.witness import MetricsWitness
 from rollcage.wire.keyring import Keyring
+from rollcage.wiring.awaiting import awaited_store
 from rollcage.wiring.pulse import answers, pulse
 from rollcage.wiring.tracing import tracing
 
@@ -41,7 +41,7 @@ async def answer(settings: GatewaySettings) -> None:
     """Be a gateway until told to stop, and answered every call."""
     async with AsyncExitStack() as stack:
         keyring = Keyring.read(settings.keyring)
-        store = await stack.enter_async_context(open_store(settings.store))
+        store = await stack.enter_async_context(awaited_store(settings.store))
         serving = assembled(
             store,
             keyring.signer,

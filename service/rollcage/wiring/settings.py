@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path  # noqa: TC003 - pydantic reads it at run time
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from rollcage.store.settings import Settings as StoreSettings
 
@@ -30,17 +30,27 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     redis_url: str
+    redis_ca: Path | None = None
+    """The certificate that signed the server's; those that everybody trusts unless given."""
     keyring: Path
     """The file with the signing keys."""
     store_namespace: str = "rollcage"
     retention_days: float = Field(default=7, gt=0)
     """How long a rollout's record is kept after its last change."""
 
+    @field_validator("redis_ca")
+    @classmethod
+    def _certificates_are_for_tls(cls, ca: Path | None, info: ValidationInfo) -> Path | None:
+        # Whoever gives one expects encryption, and would not be told that there is none.
+        if ca and not info.data.get("redis_url", "").startswith("rediss://"):
+            raise ValueError("is given, but ROLLCAGE_REDIS_URL does not begin with rediss://")
+        return ca
+
     @property
     def store(self) -> StoreSettings:
         """Where the store is, and how long it keeps."""
         retention = timedelta(days=self.retention_days)
-        return StoreSettings(self.redis_url, namespace=self.store_namespace, retention=retention)
+        return StoreSettings(self.redis_url, ca=self.redis_ca, namespace=self.store_namespace, retention=retention)
 
 
 class ControllerSettings(Settings):

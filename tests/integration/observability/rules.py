@@ -35,10 +35,14 @@ def _ended(masked: str, trainable: str) -> dict[str, str]:
     }
 
 
-def _pool(*, wanted: str, ready: str, refills: str = "0x60", queue: str = "0x60") -> dict[str, str]:
+def _pool(
+    *, wanted: str, ready: str, claimed: str = "0x60", refills: str = "0x60", queue: str = "0x60"
+) -> dict[str, str]:
     return {
         'rollcage_pool_sandboxes{environment="swe",state="wanted"}': wanted,
         'rollcage_pool_sandboxes{environment="swe",state="ready"}': ready,
+        'rollcage_pool_sandboxes{environment="swe",state="claimed"}': claimed,
+        'rollcage_pool_sandboxes{environment="swe",state="most"}': "600x60",
         f"rollcage_pool_refills_total{SWE}": refills,
         f"rollcage_queue_length{SWE}": queue,
     }
@@ -120,6 +124,12 @@ CASES = (
         "swe lacks 30 sandboxes and none has become ready in ten minutes",
     ),
     Case("slow is not stalled", "RollcageRefillStalled", _pool(wanted="50x60", ready="20x60", refills="0+1x60"), "30m"),
+    Case(
+        "as many are in use as there may be",
+        "RollcageRefillStalled",
+        _pool(wanted="50x60", ready="0x60", claimed="600x60"),
+        "30m",
+    ),
     Case("a full pool refills nothing", "RollcageRefillStalled", _pool(wanted="50x60", ready="50x60"), "30m"),
     Case(
         "the quota is reached",
@@ -198,6 +208,34 @@ CASES = (
         "10m",
     ),
     Case(
+        "every controller is gone, and gateways never lead",
+        "RollcageNoLeader",
+        {'rollcage_leader{pod="controller"}': "1x5 _x60", 'rollcage_leader{pod="gateway"}': "0x60"},
+        "15m",
+        {},
+        "No controller leads: pools are not refilled and deaths are not judged",
+    ),
+    Case(
+        "only a controller is left",
+        "RollcageNoGateway",
+        {
+            'rollcage_requests_total{pod="gateway",dialect="operations",status="2xx"}': "0+30x5 _x60",
+            'rollcage_requests_total{pod="controller",dialect="operations",status="2xx"}': "0x60",
+        },
+        "20m",
+        {},
+        "No gateway answers: trainers reach nobody",
+    ),
+    Case(
+        "no trainer calls, but the cluster asks",
+        "RollcageNoGateway",
+        {
+            'rollcage_requests_total{dialect="operations",status="2xx"}': "0+30x60",
+            'rollcage_requests_total{dialect="agent_rft",status="2xx"}': "0x60",
+        },
+        "20m",
+    ),
+    Case(
         "a sandbox refused the key",
         "RollcageKeyRefused",
         {'rollcage_infra_failures_total{environment="swe",cause="key_refused"}': "0x10 1x20"},
@@ -268,15 +306,15 @@ CASES = (
     Case(
         "a tenants file that cannot be read",
         "RollcageTenantsRefused",
-        {'rollcage_tenant_reloads_total{result="refused"}': "0x10 1x20"},
-        "15m",
+        {'rollcage_tenants_stale{pod="a"}': "0x10 1x200", 'rollcage_tenants_stale{pod="b"}': "0x200"},
+        "3h",
         {},
-        "The tenants file was changed and cannot be read: the one before stays in force",
+        "The tenants file cannot be read: the one before stays in force, and no gateway can start",
     ),
     Case(
-        "a tenants file that was read",
+        "a tenants file that was mended",
         "RollcageTenantsRefused",
-        {'rollcage_tenant_reloads_total{result="taken"}': "0x10 1x20"},
+        {"rollcage_tenants_stale": "0x5 1x5 0x20"},
         "15m",
     ),
     Case(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import CollectorRegistry
 
-from integration.gateway import test_traces
 from integration.observability import test_counting_calls, test_counting_grades, test_counting_pools
 from rollcage.gateway.app import gateway
 from rollcage.gateway.ports import Limits
@@ -128,18 +127,22 @@ async def test_whether_redis_answers_is_seen() -> None:
             await until(lambda: shows(1), "Redis to be seen again")
 
 
-@sees("tenant_reloads")
+@sees("tenant_reloads", "tenants_stale")
 async def test_a_tenants_file_that_is_read_again_is_counted(tmp_path: Path) -> None:
     path, metrics = tmp_path / "tenants.yaml", Metrics(CollectorRegistry())
     path.write_text("tenants: []")
     tenants = TenantsFile(path, metrics=metrics)
     path.write_text("nonsense: [")
     await tenants.look()
-    assert Counts(metrics)("tenant_reloads_total", result="refused") == 1
+    counts = Counts(metrics)
+    assert (counts("tenant_reloads_total", result="refused"), counts("tenants_stale")) == (1, 1)
+    path.write_text("tenants: []  # mended")
+    await tenants.look()
+    assert (counts("tenant_reloads_total", result="taken"), counts("tenants_stale")) == (1, 0)
 
 
 def test_every_metric_was_seen_counted() -> None:
     # Importing them is what notes their claims.
-    assert all((test_counting_calls, test_counting_grades, test_counting_pools, test_traces))
+    assert all((test_counting_calls, test_counting_grades, test_counting_pools))
     declared = {family.name.removeprefix("rollcage_") for family in Metrics(CollectorRegistry()).registry.collect()}
     assert declared - SEEN == set()

@@ -59,6 +59,19 @@ def test_grafanas_own_types_read_a_dashboard_and_lose_nothing(name: str) -> None
 
 
 @pytest.mark.parametrize("name", boards())
+def test_every_panel_says_what_it_shows_and_in_which_unit(name: str) -> None:
+    for panel in boards()[name]["panels"]:
+        if panel["type"] == "row":
+            continue
+        assert panel["description"], panel["title"]
+        heat = panel["type"] == "heatmap"
+        assert panel["options"]["yAxis"]["unit"] if heat else panel["fieldConfig"]["defaults"]["unit"], panel["title"]
+        # A table's columns are its labels; anything else needs a name for each line.
+        if panel["type"] != "table":
+            assert all(target["legendFormat"] != "__auto" for target in panel["targets"]), panel["title"]
+
+
+@pytest.mark.parametrize("name", boards())
 def test_every_panel_has_a_title_a_question_and_a_place_of_its_own(name: str) -> None:
     panels = [panel for panel in boards()[name]["panels"] if panel["type"] != "row"]
     taken: set[tuple[int, int]] = set()

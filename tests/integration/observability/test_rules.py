@@ -1,4 +1,4 @@
-"""Every alert fires when it should and only then, says what it is about, and has a page that says what to do."""
+"""Every alert fires when it should and only then, and says what it is about."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from support.prometheus import promtool
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted((ROOT / "helm/rollcage/rules").glob("*.yaml"))
-RUNBOOKS = ROOT / "docs/runbooks"
 
 
 def rules() -> list[dict[str, Any]]:
@@ -43,22 +42,6 @@ def test_an_alert_fires_when_it_should(case: Case, tmp_path: Path) -> None:
 def test_every_alert_is_seen_firing_and_silent() -> None:
     assert {case.alert for case in CASES if case.fires} == ALERTS.keys()
     assert {case.alert for case in CASES if not case.fires} == ALERTS.keys()
-
-
-def test_every_alert_has_a_page_and_every_page_an_alert() -> None:
-    pages = {page.stem for page in RUNBOOKS.glob("*.md")} - {"README"}
-    assert pages == ALERTS.keys()
-    for name, rule in ALERTS.items():
-        assert rule["annotations"]["runbook"] == f"docs/runbooks/{name}.md"
-        assert rule["labels"]["severity"] in {"warning", "critical"}
-
-
-@pytest.mark.parametrize("name", ALERTS)
-def test_a_page_says_what_it_means_how_to_look_and_what_to_do(name: str) -> None:
-    lines = (RUNBOOKS / f"{name}.md").read_text().splitlines()
-    assert lines[0] == f"# {name}"
-    assert [line for line in lines if line.startswith("## ")] == ["## What it means", "## Look", "## Do"]
-    assert f"({name}.md)" in (RUNBOOKS / "README.md").read_text()
 
 
 def test_the_bounds_are_those_of_a_runs_health() -> None:

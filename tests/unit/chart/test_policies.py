@@ -71,6 +71,7 @@ MAY_NOT = {
     "the gateway calls the controller": Traffic(GATEWAY, CONTROLLER, 9090),
     "helm test uses Redis": Traffic(TEST, REDIS, 6379),
     "somebody outside calls the gateway without having been named": Traffic(INTERNET, GATEWAY, 8080),
+    "somebody outside reads the controller without having been named": Traffic(INTERNET, CONTROLLER, 9090),
 }
 
 
@@ -98,6 +99,14 @@ def test_callers_from_outside_can_be_named() -> None:
         MAY_NOT["somebody outside calls the gateway without having been named"],
         networkPolicy__gatewayFrom='[{"ipBlock": {"cidr": "198.51.100.0/24"}}]',
     )
+
+
+@pytest.mark.parametrize(("part", "port"), [(GATEWAY, 8080), (CONTROLLER, 9090)], ids=["gateway", "controller"])
+def test_a_prometheus_that_is_no_pod_can_be_named(part: Peer, port: int) -> None:
+    named = {"networkPolicy__metricsFrom": '[{"ipBlock": {"cidr": "198.51.100.7/32"}}]'}
+
+    assert _says(Traffic(INTERNET, part, port), **named)
+    assert not _says(Traffic(Peer(ip="198.51.100.8"), part, port), **named)
 
 
 def test_a_model_that_graders_ask_can_be_named() -> None:
