@@ -11,14 +11,13 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from support import skips
+from support import sharing, skips
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
     from xdist.remote import Producer
 
 ALLOWED = Path(__file__).parent / "allowed-skips.txt"
-ON_THE_CLUSTER = ("tests/cluster/", "tests/contract/sandboxes/test_kubernetes.py")
 
 # Two hundred milliseconds for an example is a limit that a busy machine misses.
 settings.register_profile("unhurried", deadline=None)
@@ -26,16 +25,10 @@ settings.load_profile("unhurried")
 
 
 class Sharing(LoadScopeScheduling):  # type: ignore[misc] # it ships no types
-    """
-    Keeps what shares something in one process, where there are several.
-
-    The tests of a file share fixtures; those on the cluster share its nodes,
-    which some of them take away.
-    """
+    """Keeps what shares something in one process, where there are several."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.split("::", 1)[0]
-        return "cluster" if file.startswith(ON_THE_CLUSTER) else file
+        return sharing.scope(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Sharing:
@@ -47,6 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if twice:
         # Several processes would run only one of them, and nobody would notice.
         raise pytest.UsageError(f"several tests are called {twice[0]}")
+    items.sort(key=lambda item: sharing.turn(item.nodeid))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

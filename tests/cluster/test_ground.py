@@ -129,6 +129,7 @@ class TestAKilledWorker:
 
         wait_for(f"{node} to be {'ready' if ready else 'lost'}", look, seconds=NODE_PATIENCE)
 
+    @pytest.mark.alone
     def test_becomes_not_ready_and_comes_back(self, cluster: Cluster, core: Any, victim: str) -> None:
         cluster.engine.docker("kill", victim)
         self.wait_until(core, victim, ready=False)
