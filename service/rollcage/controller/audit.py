@@ -1,8 +1,8 @@
 """
 Compare the record with what is there, now and then.
 
-Finds what no event tells: rollouts that nobody calls for any more, bindings to
-sandboxes that went while nobody looked, deletions that were never ticked off.
+Finds what no event tells: rollouts that nobody calls for any more, sandboxes
+that went while nobody looked, deletions that were never ticked off.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rollcage.core.verdict_words import Cause, Word
 from rollcage.core.verdicts import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Set
 
     from rollcage.controller.deaths import Deaths
     from rollcage.controller.sentence import Sentence
@@ -43,9 +43,11 @@ class Audit:
         self._sentence = sentence
         self._every = every.total_seconds()
         self._due = 0.0
+        # By environment: bound, and not there when it was last looked at.
+        self._missing: dict[str, set[str]] = {}
 
     async def run_if_due(
-        self, environments: Mapping[str, Environment], names: Collection[str], there: Collection[str], now: float
+        self, environments: Mapping[str, Environment], names: Collection[str], there: Set[str], now: float
     ) -> None:
         """Audit the environments called *names*, *there* being the sandboxes that exist, unless it was done lately."""
         if now < self._due:
@@ -54,6 +56,8 @@ class Audit:
         for name in names:
             if name in environments:
                 await self._end_abandoned(environments[name])
+            for ghost in await self._store.pools.offered(name) - there:
+                await self._deaths.vanished(ghost, name)
             await self._settle_vanished(name, there)
             for spent in await self._leader.pools.spent(name):
                 if spent not in there:
@@ -71,16 +75,19 @@ class Audit:
         )
         log.info("rollout_abandoned", rollout=rollout.subject.key, environment=rollout.subject.environment)
 
-    async def _settle_vanished(self, environment: str, there: Collection[str]) -> None:
+    async def _settle_vanished(self, environment: str, there: Set[str]) -> None:
+        """Settle what is still bound the second time: a first call that found nobody there is about to go elsewhere."""
+        missing: set[str] = set()
         cursor: str | None = None
         while True:
             page = await self._store.pools.bindings(environment, cursor=cursor)
-            for rollout in page.items:
-                if rollout.sandbox and rollout.sandbox.name not in there:
-                    await self._deaths.vanished(rollout.sandbox.name, environment)
+            missing |= {one.sandbox.name for one in page.items if one.sandbox} - there
             if page.cursor is None:
-                return
+                break
             cursor = page.cursor
+        for name in missing & self._missing.get(environment, set()):
+            await self._deaths.vanished(name, environment)
+        self._missing[environment] = missing
 
 
 def patience(environment: Environment) -> timedelta:

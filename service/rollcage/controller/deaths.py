@@ -59,7 +59,7 @@ class Deaths:
         return gone.departure
 
     async def vanished(self, name: str, environment: str) -> None:
-        """Settle a sandbox that is bound and no longer there: it went while nobody looked."""
+        """Settle a sandbox that is offered or bound and no longer there: it went while nobody looked."""
         gone = await self._leader.pools.died(name)
         record = await self._store.rollouts.get(gone.rollout) if gone.rollout else None
         if gone.departure is Departure.DELIVERED and record:

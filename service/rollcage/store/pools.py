@@ -125,6 +125,11 @@ class Pools:
         )
         return read_page(answer).items
 
+    async def offered(self, environment: str) -> frozenset[str]:
+        """Return the sandboxes that a claim could get, those that are kept for a run among them."""
+        names = await self._link.run("offered", environment=environment_name(environment))
+        return frozenset(name.decode() for name in names)
+
     async def spent(self, environment: str, *, limit: int = 100) -> tuple[str, ...]:
         """Return the sandboxes to delete, longest over first."""
         key = self._link.keys("spent", environment_name(environment))

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
+from rollcage.controller.audit import Audit
+from rollcage.controller.deaths import Deaths
+from rollcage.controller.sentence import Sentence
 from rollcage.core.endings import EndCause, Ending
 from rollcage.core.errors import NotLeader
+from rollcage.core.ids import RunId
 from rollcage.core.verdict_words import Cause, Word
 from rollcage.store.records import State
 from support.environments import environment
@@ -111,6 +116,25 @@ async def test_a_pod_that_somebody_deletes_masks_its_rollout(store: Store) -> No
     assert record.verdict.word == "masked"
 
 
+async def test_idle_sandboxes_that_went_while_nobody_looked_are_given_to_nobody(store: Store) -> None:
+    pools = Pools(store, warm=3)
+    async with pools.keeper():
+        await pools.ready(3)
+        await store.reservations.reserve(
+            RunId("acme", "run"), environment="small", reservation="ahead", count=1, ttl=timedelta(minutes=5), quota=1
+        )
+        await until(lambda: _set_aside(pools, 1), "the reservation")
+        await pools.ready(3)
+    went = await store.pools.offered("small")
+    assert len(went) == 4
+    for name in went:
+        pools.source.vanish(name)
+
+    async with pools.keeper():
+        await until(lambda: _all_there(pools, 4), "the pool")
+        assert (await pools.claim("r1")).name not in went
+
+
 async def test_a_pod_that_went_while_nobody_looked_masks_its_rollout(store: Store) -> None:
     pools = Pools(store, warm=1)
     async with pools.keeper():
@@ -123,6 +147,24 @@ async def test_a_pod_that_went_while_nobody_looked_masks_its_rollout(store: Stor
     record = await pools.record("r1")
     assert record.verdict
     assert (record.verdict.word, record.verdict.cause) == ("masked", "unknown")
+
+
+async def test_a_first_call_that_found_nobody_there_may_go_elsewhere(store: Store) -> None:
+    pools = Pools(store, warm=1)
+    async with pools.keeper():
+        await pools.ready(1)
+        leader = store.as_leader(1)
+        sentence = Sentence(store, leader, pools.metrics)
+        audit = Audit(store, leader, Deaths(pools.source, store, leader, sentence), sentence, every=timedelta())
+    await pools.claim("r1")
+    await pools.call("r1")
+    verdicts = []
+    for moment in range(2):
+        await audit.run_if_due({}, ["small"], set(), now=moment)
+        verdicts.append((await pools.record("r1")).verdict)
+
+    assert verdicts[0] is None
+    assert verdicts[1]
 
 
 async def test_a_silent_sandbox_on_a_silent_node_masks_its_rollout_at_once(
@@ -260,6 +302,15 @@ class TestAnEmptiedStore:
 
 async def _consistent(pools: Pools, *, most: int) -> None:
     assert len(pools.source.sandboxes) <= most
+
+
+async def _set_aside(pools: Pools, number: int) -> bool:
+    return (await pools.counts()).set_aside == number
+
+
+async def _all_there(pools: Pools, number: int) -> bool:
+    offered = await pools.store.pools.offered("small")
+    return len(offered) == number and offered <= pools.source.sandboxes.keys()
 
 
 async def _gone(pools: Pools, name: str) -> bool:
