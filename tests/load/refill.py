@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,19 +52,18 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--pods", type=int, default=500)
-    parser.add_argument("--starve", action="store_true", help="only fill it, while something else takes the processors")
+    parser.add_argument("--starve", action="store_true", help="compare with nothing, but let something else take the processors while it is filled")
 
 
 def measure(options: argparse.Namespace) -> Outcome:
     """Fill the pool, empty it, and let a Deployment do the same."""
-    reached = ground.kubeconfig()
-    with _starving(2 * (os.cpu_count() or 1) if options.starve else 0):
-        return asyncio.run(_measure(reached, options.pods, compare=not options.starve))
+    return asyncio.run(_measure(ground.kubeconfig(), options.pods, starve=options.starve))
 
 
 @contextmanager
-def _starving(loops: int) -> Iterator[None]:
+def _starving() -> Iterator[None]:
     """Keep the processors busy with something else."""
+    loops = 2 * (os.cpu_count() or 1)
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
     try:
         yield
@@ -74,14 +73,14 @@ def _starving(loops: int) -> Iterator[None]:
             process.wait()
 
 
-async def _measure(kubeconfig: Path, pods: int, *, compare: bool) -> Outcome:
+async def _measure(kubeconfig: Path, pods: int, *, starve: bool) -> Outcome:
     async with connected(kubeconfig) as api:
         await ground.crd(api)
-        if compare:
+        if not starve:
             await ground.quiet()
-        pool, burst, counts = await _pool(api, kubeconfig, pods)
+        pool, burst, counts = await _pool(api, kubeconfig, pods, starve=starve)
         bare = None
-        if compare:
+        if not starve:
             await ground.quiet()
             bare = await _deployment(api, pods)
     points = {"first": 0, "half": pods // 2, "90 %": int(pods * 0.9), "all": pods - 1}
@@ -100,7 +99,9 @@ async def _measure(kubeconfig: Path, pods: int, *, compare: bool) -> Outcome:
     return Outcome(figures, ("way", *(f"{point} s" for point in points)), rows, [f"{pods} pods"])
 
 
-async def _pool(api: Api, kubeconfig: Path, pods: int) -> tuple[list[float], list[float], dict[str, int]]:
+async def _pool(
+    api: Api, kubeconfig: Path, pods: int, *, starve: bool
+) -> tuple[list[float], list[float], dict[str, int]]:
     with tempfile.TemporaryDirectory() as directory:
         async with (
             ground.namespace(api, "bench-refill") as namespace,
@@ -115,9 +116,10 @@ async def _pool(api: Api, kubeconfig: Path, pods: int) -> tuple[list[float], lis
                     await api.request(
                         "POST", f"/apis/rollcage.dev/v1alpha1/namespaces/{namespace}/environments", body=recipe
                     )
-                    times = await ground.filled(store, "bench", pods)
-                    # What is made too much comes soon after.
-                    await asyncio.sleep(10)
+                    with _starving() if starve else nullcontext():
+                        times = await ground.filled(store, "bench", pods)
+                        # What is made too much comes soon after.
+                        await asyncio.sleep(10)
                     counts = {
                         "created": len(seen),
                         "deleted_as_stuck": sum(one["why"] == "stuck" for one in run.events("sandbox_removed")),

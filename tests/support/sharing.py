@@ -1,10 +1,10 @@
 """
 What may run side by side when there are several processes, and what may not.
 
-Files share nothing and go to any process. On the cluster most tests share the
-definition of environments and nodes that come and go, so one process has them
-all; those that only use pods of their own run beside them. A test that takes
-away what everybody needs (``alone``) waits until nobody else is on the cluster.
+Files share nothing and go to any process, but for a few on the cluster: those
+that take nodes away, and those with something that lives from test to test and
+would miss them. A test that takes away what everybody needs, or the definition
+of environments (``alone``), waits until nobody else is on the cluster.
 """
 
 from __future__ import annotations
@@ -18,26 +18,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _ON_THE_CLUSTER: Final = ("tests/cluster/", "tests/contract/sandboxes/test_kubernetes.py")
-# In namespaces of their own, without the definition of environments.
-_KEEP_TO_THEMSELVES: Final = (
-    "tests/cluster/attacks/",
-    "tests/cluster/test_kubernetes_source.py",
-    "tests/cluster/test_toolserver_pod.py",
-    "tests/contract/sandboxes/test_kubernetes.py",
+_TOGETHER: Final = (
+    "tests/cluster/chart/",
+    "tests/cluster/test_controller.py",
+    "tests/cluster/test_ground.py",
+    "tests/cluster/test_plain_manifests.py",
 )
 
 
 def scope(test: str) -> str:
     """Return what has to run in one process with this test."""
-    file = test.split("::", 1)[0]
-    if file.startswith(_ON_THE_CLUSTER) and not file.startswith(_KEEP_TO_THEMSELVES):
-        return "cluster"
-    return file
+    return "together" if test.startswith(_TOGETHER) else test.split("::", 1)[0]
 
 
 def turn(test: str) -> int:
     """Say how early a test begins: what takes longest comes first, so that it does not end last."""
-    return 0 if scope(test) == "cluster" else 1 if test.startswith(_ON_THE_CLUSTER) else 2
+    return 0 if scope(test) == "together" else 1 if test.startswith(_ON_THE_CLUSTER) else 2
 
 
 @contextmanager

@@ -64,6 +64,7 @@ async def test_uninstalling_keeps_the_definition_and_the_records_for_the_next_re
     await until(judged, "a verdict on the rollout that was running")
 
 
+@pytest.mark.alone  # With the release goes the definition of environments, everybody's.
 async def test_a_rollout_outlives_the_move_to_a_redis_elsewhere(release: Installed, trainer: Trainer) -> None:
     trace = new_trace()
     assert (await trainer.call(release.address(), trace, "call_1", COUNT))[1].get("output") == "1\n"

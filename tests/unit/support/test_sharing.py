@@ -68,6 +68,6 @@ def test_what_shares_nothing_is_a_scope_of_its_own_and_the_cluster_begins() -> N
         "tests/cluster/attacks/test_pid1.py::test_two",
         "tests/unit/core/test_pool.py::TestPool::test_three",
     )
-    assert [scope(one) for one in (controller, attack, unit)] == ["cluster", attack.split("::")[0], unit.split("::")[0]]
+    assert [scope(one) for one in (controller, attack, unit)] == ["together", attack.split("::")[0], unit.split("::")[0]]
     assert scope("tests/cluster/chart/test_installed.py::test_four") == scope(controller)
     assert sorted((unit, attack, controller), key=turn) == [controller, attack, unit]
