@@ -52,7 +52,11 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--pods", type=int, default=500)
-    parser.add_argument("--starve", action="store_true", help="compare with nothing, but let something else take the processors while it is filled")
+    parser.add_argument(
+        "--starve",
+        action="store_true",
+        help="compare with nothing, but let something else take the processors while it is filled",
+    )
 
 
 def measure(options: argparse.Namespace) -> Outcome:

@@ -19,7 +19,8 @@ from rollcage.core.verdict_words import Cause, Word
 from rollcage.core.verdicts import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Set
+    from collections.abc import Collection, Mapping
+    from collections.abc import Set as AbstractSet
 
     from rollcage.controller.deaths import Deaths
     from rollcage.controller.sentence import Sentence
@@ -47,7 +48,7 @@ class Audit:
         self._missing: dict[str, set[str]] = {}
 
     async def run_if_due(
-        self, environments: Mapping[str, Environment], names: Collection[str], there: Set[str], now: float
+        self, environments: Mapping[str, Environment], names: Collection[str], there: AbstractSet[str], now: float
     ) -> None:
         """Audit the environments called *names*, *there* being the sandboxes that exist, unless it was done lately."""
         if now < self._due:
@@ -75,7 +76,7 @@ class Audit:
         )
         log.info("rollout_abandoned", rollout=rollout.subject.key, environment=rollout.subject.environment)
 
-    async def _settle_vanished(self, environment: str, there: Set[str]) -> None:
+    async def _settle_vanished(self, environment: str, there: AbstractSet[str]) -> None:
         """Settle what is still bound the second time: a first call that found nobody there is about to go elsewhere."""
         missing: set[str] = set()
         cursor: str | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from support.sharing import on_the_cluster, scope, turn
 
@@ -34,7 +34,7 @@ class _Another:
             env={"PYTHONPATH": ":".join(filter(None, sys.path))},
         )
 
-    def __enter__(self) -> _Another:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -59,6 +59,7 @@ def test_the_cluster_is_shared_and_whoever_is_alone_is(tmp_path: Path) -> None:
 
 
 def _silent(another: _Another, seconds: float = 1.0) -> bool:
+    assert another.process.stdout
     return not select.select([another.process.stdout], [], [], seconds)[0]
 
 
@@ -68,6 +69,10 @@ def test_what_shares_nothing_is_a_scope_of_its_own_and_the_cluster_begins() -> N
         "tests/cluster/attacks/test_pid1.py::test_two",
         "tests/unit/core/test_pool.py::TestPool::test_three",
     )
-    assert [scope(one) for one in (controller, attack, unit)] == ["together", attack.split("::")[0], unit.split("::")[0]]
+    assert [scope(one) for one in (controller, attack, unit)] == [
+        "together",
+        attack.split("::")[0],
+        unit.split("::")[0],
+    ]
     assert scope("tests/cluster/chart/test_installed.py::test_four") == scope(controller)
     assert sorted((unit, attack, controller), key=turn) == [controller, attack, unit]
