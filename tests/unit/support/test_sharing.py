@@ -63,16 +63,10 @@ def _silent(another: _Another, seconds: float = 1.0) -> bool:
     return not select.select([another.process.stdout], [], [], seconds)[0]
 
 
-def test_what_shares_nothing_is_a_scope_of_its_own_and_the_cluster_begins() -> None:
-    controller, attack, unit = (
-        "tests/cluster/test_controller.py::test_one",
-        "tests/cluster/attacks/test_pid1.py::test_two",
-        "tests/unit/core/test_pool.py::TestPool::test_three",
-    )
-    assert [scope(one) for one in (controller, attack, unit)] == [
-        "together",
-        attack.split("::")[0],
-        unit.split("::")[0],
-    ]
-    assert scope("tests/cluster/chart/test_installed.py::test_four") == scope(controller)
+def test_what_shares_nothing_is_a_scope_of_its_own_and_what_shares_begins() -> None:
+    files = ["tests/cluster/test_controller.py", "tests/cluster/attacks/test_pid1.py", "tests/unit/core/test_pool.py"]
+    controller, attack, unit = (f"{file}::TestIt::test_it" for file in files)
+
+    assert [scope(one) for one in (controller, attack, unit)] == ["together", *files[1:]]
+    assert scope("tests/cluster/chart/test_installed.py::test_it") == scope(controller)
     assert sorted((unit, attack, controller), key=turn) == [controller, attack, unit]
