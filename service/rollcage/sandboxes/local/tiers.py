@@ -24,7 +24,7 @@ class Tier(StrEnum):
 BEST_FIRST: Final = (Tier.BUBBLEWRAP, Tier.NAMESPACES, Tier.LANDLOCK)
 
 REMEDIES: Final = {
-    Tier.BUBBLEWRAP: "install bubblewrap (apt-get install bubblewrap, dnf install bubblewrap)",
+    Tier.BUBBLEWRAP: "install bubblewrap where it is missing (apt-get install bubblewrap, dnf install bubblewrap)",
     Tier.NAMESPACES: "allow user namespaces (sysctl user.max_user_namespaces; on Ubuntu "
     "kernel.apparmor_restrict_unprivileged_userns=0; in a container --privileged)",
     Tier.LANDLOCK: "use a kernel with Landlock (6.2 or later as root, 6.12 as an ordinary user; lsm=landlock,...)",
