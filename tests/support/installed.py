@@ -109,6 +109,11 @@ class Installed:
         found = self.core.list_namespaced_pod(NAMESPACE, label_selector=f"app.kubernetes.io/component={component}")
         return [one for one in found.items if one.metadata.deletion_timestamp is None]
 
+    def said(self, component: str) -> list[str]:
+        """Return the logs of all pods of one part, those on their way out among them."""
+        found = self.core.list_namespaced_pod(NAMESPACE, label_selector=f"app.kubernetes.io/component={component}")
+        return [self.core.read_namespaced_pod_log(one.metadata.name, NAMESPACE) for one in found.items]
+
     def address(self) -> str:
         """Return where a node serves the gateway's Service."""
         port = self.core.read_namespaced_service(f"{NAME}-gateway", NAMESPACE).spec.ports[0].node_port

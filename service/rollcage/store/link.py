@@ -38,6 +38,9 @@ Clock: TypeAlias = Callable[[], int]
 # Seconds before each new try: covers a restart of the server's process or a dropped connection, not an outage.
 _PAUSES: Final = (0.02, 0.1, 0.4)
 
+# Names are looked up, a connection is made, and the server is told who comes; each may take as long as an answer.
+_TIMES_TO_CONNECT: Final = 3
+
 # Nobody answered. (asyncio's own TimeoutError is an OSError.)
 _LOST: Final = (NoConnection, NoAnswer, OSError)
 
@@ -211,28 +214,49 @@ class Link:
             self._connecting = self._tasks.create_task(self._connect())
 
     async def _connect(self) -> None:
+        error: BaseException | None = NoConnection("nobody connects any more")
+        try:
+            error = await self._opened()
+        finally:
+            # However that ended: who waits is served or told, and who comes next is attended to.
+            self._attended = False
+            if error is None:
+                self._flush()
+            else:
+                orders, self._waiting = self._waiting, []
+                for order in orders:
+                    order.failed(_translated(error))
+
+    async def _opened(self) -> BaseException | None:
+        """Open a connection, or return why there is none."""
         error: BaseException = NoConnection("closed")
         for pause in (*_PAUSES, 0.0):
             try:
-                pipe = await open_pipe(self._client, seconds=self._seconds, lost=self._again)
+                self._pipe = await self._open()
             except _LOST as refused:
                 error = refused
                 # Spread, so that not all gateways come back in the same moment.
                 await asyncio.sleep(pause * (0.5 + random.random()))  # noqa: S311 - no secret
             except RedisError as refused:
-                error = refused
-                break
+                return refused
             else:
-                self._pipe = pipe
-                # The library may have lost a cancellation while it connected.
                 if self._closed:
-                    pipe.close()
-                self._flush()
-                return
-        self._attended = False
-        orders, self._waiting = self._waiting, []
-        for order in orders:
-            order.failed(_translated(error))
+                    self._pipe.close()
+                return None
+        return error
+
+    async def _open(self) -> Pipe:
+        """Open a connection within the time for it, which the library may forget, as it may lose a cancellation."""
+        opening = asyncio.ensure_future(open_pipe(self._client, seconds=self._seconds, lost=self._again))
+        try:
+            await asyncio.wait({opening}, timeout=_TIMES_TO_CONNECT * self._seconds)
+        finally:
+            if not opening.done():
+                opening.add_done_callback(_close_late)
+                opening.cancel()
+        if not opening.done():
+            raise NoAnswer("no connection in time")
+        return opening.result()
 
     def _again(self, orders: Sequence[Any]) -> None:
         """Take back what a lost connection did not answer, ahead of what came later."""
@@ -273,6 +297,12 @@ def _looked_at(answer: Future[Any]) -> None:
     """Keep the loop from complaining of an error that nobody waited for."""
     if not answer.cancelled():
         answer.exception()
+
+
+def _close_late(opening: Future[Pipe]) -> None:
+    """Close a connection that nobody waits for any more."""
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
 
 
 def _translated(error: BaseException) -> BaseException:

@@ -75,7 +75,7 @@ async def test_what_a_rollout_left_is_graded_in_a_sandbox_of_its_own(release: In
 
 
 def test_the_controller_may_do_all_that_it_tries(release: Installed) -> None:
-    said = [release.core.read_namespaced_pod_log(pod.metadata.name, NAMESPACE) for pod in release.pods("controller")]
+    said = release.said("controller")
 
     assert any("election_won" in one for one in said)
     assert not [line for one in said for line in one.splitlines() if "Forbidden" in line]

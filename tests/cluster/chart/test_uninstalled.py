@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -106,8 +105,10 @@ def _uninstall(release: Installed, *, leaving: set[str]) -> None:
     release.helm("uninstall", RELEASE, "--wait", "--timeout=4m")
     mine = {f"Secret {NAMESPACE}/my-redis", f"Secret {NAMESPACE}/my-authority"}
     # Namespaces and what hangs on others' deletion go a little later.
-    with suppress(AssertionError):
+    try:
         wait_for("everything to go", lambda: _left(release) - mine <= leaving, seconds=90)
+    except AssertionError as late:
+        raise AssertionError("\n".join((str(_left(release)), *release.said("gateway")))) from late
 
 
 def _left(release: Installed) -> set[str]:

@@ -4,6 +4,8 @@ import asyncio
 import os
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,14 +15,14 @@ from redis.asyncio import Redis
 
 from integration.store.desk import ENVIRONMENT, Desk, sandbox
 from rollcage.core.errors import StoreUnavailable
+from rollcage.store import link
 from rollcage.store.server import ServerConfig, running
 from rollcage.store.settings import Settings
-from rollcage.store.store import open_store
+from rollcage.store.store import Store, open_store
 
 
 async def test_what_is_asked_at_the_same_time_shares_a_round_trip(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    link = desk.store._link  # noqa: SLF001
-    pipe = link._pipe  # noqa: SLF001
+    pipe = desk.store._link._pipe  # noqa: SLF001
     assert pipe
     send, sent = pipe.send, []
 
@@ -90,6 +92,47 @@ async def test_a_server_that_falls_silent_is_given_up_and_found_again(executable
             os.kill(server.pid, signal.SIGCONT)
 
         assert (await store.standpoint()).leader == 0
+
+
+async def test_a_connection_that_is_never_made_is_given_up(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library may swallow what should end it; whoever waited for Redis then waited for ever."""
+    over = asyncio.Event()
+
+    async def deaf(*_: Any, **__: Any) -> None:
+        while not over.is_set():
+            with suppress(asyncio.CancelledError):
+                await over.wait()
+        raise OSError
+
+    async with open_store(replace(settings, timeout=timedelta(seconds=0.05))) as store:
+        _cut(store)
+        with monkeypatch.context() as patched:
+            patched.setattr(link, "open_pipe", deaf)
+            with pytest.raises(StoreUnavailable):
+                await store.standpoint()
+        assert await store.standpoint()
+        over.set()
+
+
+async def test_connecting_that_ends_by_itself_leaves_nobody_waiting(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def cancelled(*_: Any, **__: Any) -> None:
+        raise asyncio.CancelledError
+
+    async with open_store(settings) as store:
+        _cut(store)
+        with monkeypatch.context() as patched:
+            patched.setattr(link, "open_pipe", cancelled)
+            with pytest.raises(StoreUnavailable):
+                await store.standpoint()
+        assert await store.standpoint()
+
+
+def _cut(store: Store) -> None:
+    pipe = store._link._pipe  # noqa: SLF001
+    assert pipe
+    pipe.close()
 
 
 async def test_what_a_lost_connection_did_not_answer_is_sent_again_in_its_order(desk: Desk) -> None:
