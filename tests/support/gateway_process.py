@@ -34,6 +34,7 @@ from rollcage.telemetry.metrics import Metrics
 from rollcage.telemetry.witness import MetricsWitness
 from support.environments import environment
 from support.gateways import TOKEN, all_is_well
+from support.stage import BRISK
 from support.toolserver import SIGNER
 
 if TYPE_CHECKING:
@@ -80,7 +81,10 @@ async def _serve(url: str) -> None:
     metrics.environments.know(environments)
     witness = MetricsWitness(metrics, custom_tools=lambda _: ())
     limits = Limits()
-    async with open_store(Settings(url)) as store, open_use_cases(store, SIGNER, witness=witness) as use_cases:
+    async with (
+        open_store(Settings(url)) as store,
+        open_use_cases(store, SIGNER, witness=witness, patience=BRISK) as use_cases,
+    ):
         admission = Admission(most=limits.in_flight_calls, metrics=metrics)
         parts = Parts(
             use_cases=use_cases,

@@ -85,13 +85,18 @@ def wired(stage: Stage, home: Path, variables: Mapping[str, str]) -> Iterator[Wi
             until(lambda: _is_ready(gateway, log), seconds=60)
             yield gateway
         finally:
-            for _ in range(2):  # the second skips the time for load balancers
-                process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGTERM)
+            until(lambda: process.poll() is not None or not _says_yes(gateway))
+            process.send_signal(signal.SIGTERM)  # skips the time for load balancers
             process.wait(timeout=60)
 
 
 def _is_ready(gateway: Wired, log: Path) -> bool:
     assert gateway.process.poll() is None, log.read_text()
+    return _says_yes(gateway)
+
+
+def _says_yes(gateway: Wired) -> bool:
     try:
         return gateway.ask("GET", "/readyz").status == 200
     except OSError:

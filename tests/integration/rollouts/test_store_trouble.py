@@ -167,7 +167,10 @@ async def _recorded(stage: Stage, calls: list[str]) -> bool:
 
 
 async def _unconnected(server: LocalToolserver) -> bool:
-    return _sockets(server) == 1
+    try:
+        return _sockets(server) == 1
+    except FileNotFoundError:  # closed while they were counted
+        return False
 
 
 def _sockets(server: LocalToolserver) -> int:
