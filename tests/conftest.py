@@ -14,6 +14,8 @@ from xdist.scheduler import LoadScopeScheduling
 from support import sharing, skips
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from _pytest.terminal import TerminalReporter
     from xdist.remote import Producer
 
@@ -41,6 +43,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # Several processes would run only one of them, and nobody would notice.
         raise pytest.UsageError(f"several tests are called {twice[0]}")
     items.sort(key=lambda item: sharing.turn(item.nodeid))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Wait for the cluster before the test's time begins to run."""
+    if not sharing.is_on_the_cluster(item.nodeid):
+        return (yield)
+    assert item.config.cache
+    alone = item.get_closest_marker("alone") is not None
+    with sharing.on_the_cluster(item.config.cache.mkdir("cluster"), alone=alone):
+        return (yield)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

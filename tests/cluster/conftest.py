@@ -13,7 +13,6 @@ from lab.images import reference
 from lab.kind import Cluster
 from support.cluster_stage import Stage, opened
 from support.kube import Namespace, connected, wait_for
-from support.sharing import on_the_cluster
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -28,15 +27,6 @@ def cluster() -> Cluster:
     running = engine.running()
     assert running is not None, "the cluster's Docker engine is gone"
     return Cluster(shape, running)
-
-
-@pytest.fixture(autouse=True)
-def among_others(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """On the cluster with the tests of other processes, or without them if the test is marked ``alone``."""
-    alone = request.node.get_closest_marker("alone") is not None
-    # A process has a directory of its own in one that is everybody's.
-    with on_the_cluster(tmp_path_factory.getbasetemp().parent, alone=alone):
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -31,9 +31,14 @@ def scope(test: str) -> str:
     return "together" if test.startswith(_TOGETHER) else test.split("::", 1)[0]
 
 
+def is_on_the_cluster(test: str) -> bool:
+    """Tell whether a test uses the cluster."""
+    return test.startswith(_ON_THE_CLUSTER)
+
+
 def turn(test: str) -> int:
     """Say how early a test begins: what takes longest comes first, so that it does not end last."""
-    return 0 if scope(test) == "together" else 1 if test.startswith(_ON_THE_CLUSTER) else 2
+    return 0 if scope(test) == "together" else 1 if is_on_the_cluster(test) else 2
 
 
 @contextmanager

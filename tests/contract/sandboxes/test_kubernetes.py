@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cluster.conftest import among_others, cluster, core, namespace  # noqa: F401 - fixtures
+from cluster.conftest import cluster, core, namespace  # noqa: F401 - fixtures
 from contract.sandboxes.suite import SourceContract
 from support.kube import wait_for
 from support.kubernetes_source import opened
