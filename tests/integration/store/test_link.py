@@ -3,12 +3,12 @@
 import asyncio
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from redis.asyncio import Redis
@@ -19,6 +19,8 @@ from rollcage.store import link
 from rollcage.store.server import ServerConfig, running
 from rollcage.store.settings import Settings
 from rollcage.store.store import Store, open_store
+
+Connect: TypeAlias = Callable[..., Awaitable[None]]
 
 
 async def test_what_is_asked_at_the_same_time_shares_a_round_trip(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,12 +107,7 @@ async def test_a_connection_that_is_never_made_is_given_up(settings: Settings, m
         raise OSError
 
     async with open_store(replace(settings, timeout=timedelta(seconds=0.05))) as store:
-        _cut(store)
-        with monkeypatch.context() as patched:
-            patched.setattr(link, "open_pipe", deaf)
-            with pytest.raises(StoreUnavailable):
-                await store.standpoint()
-        assert await store.standpoint()
+        await _is_given_up_and_found_again(store, monkeypatch, deaf)
         over.set()
 
 
@@ -121,18 +118,19 @@ async def test_connecting_that_ends_by_itself_leaves_nobody_waiting(
         raise asyncio.CancelledError
 
     async with open_store(settings) as store:
-        _cut(store)
-        with monkeypatch.context() as patched:
-            patched.setattr(link, "open_pipe", cancelled)
-            with pytest.raises(StoreUnavailable):
-                await store.standpoint()
-        assert await store.standpoint()
+        await _is_given_up_and_found_again(store, monkeypatch, cancelled)
 
 
-def _cut(store: Store) -> None:
+async def _is_given_up_and_found_again(store: Store, monkeypatch: pytest.MonkeyPatch, connect: Connect) -> None:
+    """Cut the line, and let nobody be reached for a while but by *connect*."""
     pipe = store._link._pipe  # noqa: SLF001
     assert pipe
     pipe.close()
+    with monkeypatch.context() as patched:
+        patched.setattr(link, "open_pipe", connect)
+        with pytest.raises(StoreUnavailable):
+            await store.standpoint()
+    assert await store.standpoint()
 
 
 async def test_what_a_lost_connection_did_not_answer_is_sent_again_in_its_order(desk: Desk) -> None:

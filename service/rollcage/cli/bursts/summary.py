@@ -39,16 +39,18 @@ def told(figures: Figures) -> list[str]:
     """Return the figures in words; of what nobody broke, spoiled or graded there is nothing to say."""
     speed = f"first answer after {figures.first_answer_p50:.2f} s (median), {figures.first_answer_p95:.2f} s (p95)"
     broken = f"broken from outside: {figures.masked_expected}; masked: {figures.masked}"
-    lines = {
-        f"{figures.rollouts} rollouts in {figures.distinct_sandboxes} sandboxes, {figures.calls} calls answered": True,
-        f"{figures.seconds:.1f} s in all; {speed}": True,
-        f"{broken}; false zeros: {figures.false_zeros}": figures.masked_expected or figures.false_zeros,
-        f"spoiled by the model: {figures.spoiled}; trained on: {figures.spoiled_trained}": figures.spoiled,
-        f"masked without a reason: {figures.false_masks}": True,
-        f"graded: {figures.graded}; wrong scores: {figures.wrong_scores}": figures.graded or figures.wrong_scores,
-        f"wrong outputs: {figures.wrong_outputs}; rollouts refused: {figures.unanswered}": True,
-    }
-    return [line for line, said in lines.items() if said]
+    lines = [
+        f"{figures.rollouts} rollouts in {figures.distinct_sandboxes} sandboxes, {figures.calls} calls answered",
+        f"{figures.seconds:.1f} s in all; {speed}",
+    ]
+    if figures.masked_expected or figures.false_zeros:
+        lines.append(f"{broken}; false zeros: {figures.false_zeros}")
+    if figures.spoiled:
+        lines.append(f"spoiled by the model: {figures.spoiled}; trained on: {figures.spoiled_trained}")
+    lines.append(f"masked without a reason: {figures.false_masks}")
+    if figures.graded or figures.wrong_scores:
+        lines.append(f"graded: {figures.graded}; wrong scores: {figures.wrong_scores}")
+    return [*lines, f"wrong outputs: {figures.wrong_outputs}; rollouts refused: {figures.unanswered}"]
 
 
 def because(one: Played) -> str:
