@@ -123,6 +123,27 @@ func TestAPodIsAttachedOnceItsPoliciesAreEnforced(t *testing.T) {
 		!strings.Contains(told, "ingress { "+here+" : goto ingress_") {
 		t.Error(told)
 	}
+}
+
+func TestAnAddressThatWasUsedBeforeInheritsNoConnection(t *testing.T) {
+	s := onStage(t)
+	s.pod("one")
+	s.attached("one")
+	if len(s.kernel.forgot) != 0 {
+		t.Errorf("looked for connections of %v, which never had any", s.kernel.forgot)
+	}
+	if err := s.agent.detach("c-one"); err != nil {
+		t.Fatal(err)
+	}
+	again := New("node", s.agent.client, s.kernel, s.agent.records.directory)
+	if err := again.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.agent = again
+	s.pod("two")
+
+	s.attached("two")
+
 	if len(s.kernel.forgot) != 1 || s.kernel.forgot[0] != here {
 		t.Errorf("forgot the connections of %v", s.kernel.forgot)
 	}

@@ -13,8 +13,13 @@ import (
 
 // attach returns once everything that policies say about a pod is enforced.
 func (a *Agent) attach(ctx context.Context, one Attachment) error {
-	// What its address was allowed to go on with before, it is not any more.
-	if err := a.kernel.ForgetConnections(one.Address.String()); err != nil {
+	// What its address was allowed to go on with before, it is not any more. Looking for it takes long: the kernel
+	// has no list of an address's connections.
+	fresh, err := a.records.firstUse(one.Address)
+	if err == nil && !fresh {
+		err = a.kernel.ForgetConnections(one.Address.String())
+	}
+	if err != nil {
 		return err
 	}
 	if err := a.records.keep(one); err != nil {

@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 )
 
-// records remember, a file each, which pods the node has: an agent that starts anew finds them there. They lie
-// where a restarted node has nothing any more, as it then has no pods either.
+// records remember, a file each, which pods the node has and which addresses it has ever given: an agent that starts
+// anew finds them there. They lie where a restarted node has nothing any more, as it then has no pods either.
 type records struct{ directory string }
 
 func (r records) keep(one Attachment) error {
@@ -34,6 +35,21 @@ func (r records) drop(container string) error {
 		return nil
 	}
 	return err
+}
+
+// firstUse notes that an address is used, and tells whether it never was before.
+func (r records) firstUse(address netip.Addr) (bool, error) {
+	if err := os.MkdirAll(r.directory, 0o700); err != nil {
+		return false, err
+	}
+	file, err := os.OpenFile(filepath.Join(r.directory, address.String()+".used"), os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, file.Close()
 }
 
 // all returns those that are kept.
