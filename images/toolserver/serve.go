@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -60,7 +61,8 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	tampered, err := watchTampering()
+	taken := make(chan struct{})
+	tampered, err := watchTampering(taken)
 	if err != nil {
 		return err
 	}
@@ -74,6 +76,7 @@ func serve() error {
 		Tools: box.Tools(), Files: archive.New(cfg.Workdir),
 		Serial: cfg.Serial, ConcurrentCalls: cfg.Limits.ConcurrentCalls, WaitingCalls: cfg.Limits.WaitingCalls,
 		Now: time.Now, Freeze: box.Freeze, Threads: guard.Threads,
+		Taken: sync.OnceFunc(func() { close(taken) }),
 	})
 	if err != nil {
 		return err
@@ -105,7 +108,7 @@ func (e *tamperedError) Error() string { return e.what + " of PID 1 was lowered 
 
 // watchTampering reports what is taken from PID 1. Outside of a sandbox, where
 // it is not PID 1, its limits are its owner's business.
-func watchTampering() (<-chan string, error) {
+func watchTampering(taken <-chan struct{}) (<-chan string, error) {
 	if os.Getpid() != 1 {
 		return nil, nil
 	}
@@ -114,7 +117,7 @@ func watchTampering() (<-chan string, error) {
 		return nil, fmt.Errorf("cannot observe the limits: %w", err)
 	}
 	tampered := make(chan string, 1)
-	go func() { tampered <- baseline.Watch() }()
+	go func() { tampered <- baseline.Watch(taken) }()
 	return tampered, nil
 }
 

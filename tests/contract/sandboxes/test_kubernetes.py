@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rollcage.sandboxes.source import Sandbox, SandboxSource
     from support.kube import Namespace
 
-# PID 1 notices within two seconds, and ends by its own exit code.
+# PID 1 notices within ten seconds, and ends by its own exit code.
 LOWER_ITS_LIMITS = ("prlimit", "--pid", "1", "--nofile=3:3")
 
 

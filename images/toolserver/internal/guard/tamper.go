@@ -3,15 +3,23 @@ package guard
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
 	"unsafe"
 )
 
-// watchEvery is well below what a caller waits for an answer, and costs
-// nothing that could be measured.
-const watchEvery = 2 * time.Second
+const (
+	// watchEvery is well below what a caller waits for an answer.
+	watchEvery = 2 * time.Second
+	// watchFreeEvery is for a sandbox that nobody uses yet: there may be
+	// hundreds of them on a node, and waking up costs more than looking.
+	watchFreeEvery = 10 * time.Second
+	// listThreadsEvery so many looks: listing them costs more than all the
+	// rest of a look, and after the start they hardly change.
+	listThreadsEvery = 16
+)
 
 // limitNames are the resource limits whose loss PID 1 would not survive, or
 // not serve under. RLIMIT_RTTIME is left out: the tools use it as a mark.
@@ -34,6 +42,9 @@ type Baseline struct {
 	limits map[int]syscall.Rlimit
 	policy uintptr
 	weight uintptr
+
+	looks   int
+	threads []int
 }
 
 // Observe takes the baseline.
@@ -51,14 +62,22 @@ func Observe() (*Baseline, error) {
 	return b, err
 }
 
-// Watch returns when something was taken away for good, and says what.
-func (b *Baseline) Watch() string {
-	for range time.Tick(watchEvery) {
-		if lost := b.lost(); lost != "" {
-			return lost
+// Watch returns when something was taken away for good, and says what. It
+// looks seldom until the sandbox is taken.
+func (b *Baseline) Watch(taken <-chan struct{}) string {
+	looks := time.NewTicker(watchFreeEvery)
+	defer looks.Stop()
+	for {
+		select {
+		case <-taken:
+			looks.Reset(watchEvery)
+			taken = nil
+		case <-looks.C:
+			if lost := b.lost(); lost != "" {
+				return lost
+			}
 		}
 	}
-	return ""
 }
 
 // lost names what has been lowered, and raises again what can be.
@@ -76,19 +95,38 @@ func (b *Baseline) lost() string {
 			return limitNames[resource]
 		}
 	}
-	// Each thread has a priority of its own.
-	threads, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return ""
+	if b.looks%listThreadsEvery == 0 {
+		b.threads = threads()
 	}
-	for _, thread := range threads {
-		tid, _ := strconv.Atoi(thread.Name())
-		policy, weight, err := scheduling(tid)
-		if err == nil && (policy != b.policy || weight < b.weight) {
+	b.looks++
+	// Each thread has a priority of its own.
+	for _, tid := range b.threads {
+		// A thread that has ended may have left its number to a command of the model's.
+		if b.isLowered(tid) && slices.Contains(threads(), tid) && b.isLowered(tid) {
 			return "priority"
 		}
 	}
 	return ""
+}
+
+func (b *Baseline) isLowered(tid int) bool {
+	policy, weight, err := scheduling(tid)
+	return err == nil && (policy != b.policy || weight < b.weight)
+}
+
+// threads are the process's own, or none if they cannot be listed.
+func threads() []int {
+	entries, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return nil
+	}
+	var found []int
+	for _, entry := range entries {
+		if tid, err := strconv.Atoi(entry.Name()); err == nil {
+			found = append(found, tid)
+		}
+	}
+	return found
 }
 
 // prlimit is called directly: syscall.Setrlimit would also change what

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,15 +43,20 @@ func TestScopes(t *testing.T) {
 }
 
 func TestTheFirstCallBindsAndOthersAreRefused(t *testing.T) {
-	h := start(t, Options{Tools: []tool.Tool{echo}})
+	var taken atomic.Int32
+	h := start(t, Options{Tools: []tool.Tool{echo}, Taken: func() { taken.Add(1) }})
 	expect(t, h.send(t, "GET", "/v1/calls/c1", "", as("r2", "act")), 404, "unknown_call")
 	h.send(t, "GET", "/v1/state", "", as("r2", "act"))
 	h.send(t, "GET", "/v1/tools", "", as("r2", "act"))
-	if h.fence.Bound() != nil {
+	if h.fence.Bound() != nil || taken.Load() != 0 {
 		t.Fatal("a GET has bound the sandbox")
 	}
 
 	h.call(t, "c1", "echo", `{}`)
+
+	if taken.Load() != 1 {
+		t.Fatal("nobody was told that it is taken")
+	}
 
 	for _, path := range []string{"/v1/calls/c1", "/v1/state", "/v1/tools", "/v1/files?path=x"} {
 		expect(t, h.send(t, "GET", path, "", as("r2", "act")), 409, "bound_elsewhere")

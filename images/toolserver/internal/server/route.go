@@ -125,6 +125,9 @@ func (s *Server) bind(claims token.Claims) *refusal {
 		s.count.misroutes.Add(1)
 		return errBound
 	}
+	if s.options.Taken != nil {
+		s.options.Taken()
+	}
 	return nil
 }
 

@@ -55,6 +55,8 @@ type Options struct {
 	Freeze func() (left int)
 	// Threads, when not nil, sets how many threads run Go code at once.
 	Threads func(int)
+	// Taken, when not nil, is called before anything is done for a rollout.
+	Taken func()
 }
 
 // Server is made by New; Handler serves its requests until Stop.
