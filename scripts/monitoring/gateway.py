@@ -7,7 +7,8 @@ from __future__ import annotations
 from monitoring.charts import (
     PER_SECOND,
     PLACE,
-    PROCESS,
+    RESULTS,
+    STATUSES,
     YES_NO,
     Board,
     Chart,
@@ -16,6 +17,7 @@ from monitoring.charts import (
     Row,
     events,
     happened,
+    of_each_process,
     per_second,
     quantiles,
     share_of_all,
@@ -24,6 +26,7 @@ from monitoring.charts import (
 
 _WORK = f'{PLACE}, dialect!="operations"'
 _FAILED = f'{_WORK}, status="5xx"'
+_ASKED = per_second("rollcage_requests_total", by="dialect, status", where=_WORK)
 
 _LATENCY = Row(
     "Latency",
@@ -57,9 +60,10 @@ _REQUESTS = Row(
         Chart(
             "Requests by dialect and status",
             "What the cluster asks (health, metrics) is left out.",
-            (per_second("rollcage_requests_total", by="dialect, status", where=_WORK),),
+            (Query(f"{_ASKED.expr} > 0", _ASKED.legend),),
             "reqps",
             Kind.STACK,
+            paint=STATUSES,
         ),
         Chart(
             "Failed",
@@ -72,8 +76,8 @@ _REQUESTS = Row(
         ),
         Chart(
             "In flight",
-            "Calls being served by each gateway, waiting ones among them; controllers serve none.",
-            (Query(f"sum by ({PROCESS}) (rollcage_requests_in_flight{{{PLACE}}})", "{{pod}} {{instance}}"),),
+            "Calls being served by each gateway when they were most, waiting ones among them; controllers serve none.",
+            (of_each_process("max", "rollcage_requests_in_flight"),),
             width=6,
         ),
         Chart(
@@ -81,12 +85,14 @@ _REQUESTS = Row(
             "in_flight: more gateways. tenant: its quota. body: a request that is too large.",
             (happened("rollcage_requests_refused_total", by="limit", where=PLACE),),
             kind=Kind.STACK,
+            paint={"in_flight": "red", "tenant": "orange", "body": "yellow"},
         ),
         Chart(
             "Not let in",
             "Requests without a token, or with one that nobody has.",
             (happened("rollcage_auth_failures_total", by="reason", where=PLACE),),
             kind=Kind.STACK,
+            paint={"missing": "yellow", "wrong": "orange"},
         ),
     ),
 )
@@ -97,7 +103,7 @@ _REDIS = Row(
         Chart(
             "Redis answers",
             "Each gateway and controller for itself. A single one that says no has lost its way to Redis.",
-            (Query(f"min by ({PROCESS}) (rollcage_store_up{{{PLACE}}})", "{{pod}} {{instance}}"),),
+            (of_each_process("min", "rollcage_store_up"),),
             YES_NO,
         ),
         Chart(
@@ -107,6 +113,8 @@ _REDIS = Row(
                 events("rollcage_store_bypassed_total", "went on", where=PLACE),
                 events("rollcage_records_dropped_total", "dropped", where=PLACE),
             ),
+            kind=Kind.STACK,
+            paint={"went on": "yellow", "dropped": "red"},
         ),
         Chart(
             "Rollouts written to the archive",
@@ -114,6 +122,7 @@ _REDIS = Row(
             (per_second("rollcage_archives_total", by="result"),),
             PER_SECOND,
             width=24,
+            paint=RESULTS,
         ),
     ),
 )

@@ -13,10 +13,17 @@ from grafana_foundation_sdk.builders import common, heatmap, stat, table, timese
 from grafana_foundation_sdk.builders import dashboard as boards
 from grafana_foundation_sdk.builders.prometheus import Dataquery
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
-from grafana_foundation_sdk.models.common import GraphDrawStyle, GraphTresholdsStyleMode, StackingMode
+from grafana_foundation_sdk.models.common import (
+    GraphDrawStyle,
+    GraphTresholdsStyleMode,
+    ScaleDistribution,
+    StackingMode,
+)
 from grafana_foundation_sdk.models.dashboard import (
     DashboardCursorSync,
     DataSourceRef,
+    DataTransformerConfig,
+    DynamicConfigValue,
     Threshold,
     ThresholdsMode,
     VariableRefresh,
@@ -31,6 +38,7 @@ _HEIGHT: Final = 8
 # points would then be counted several times. With a minute between them the overlap is small.
 _CLOSEST: Final = "1m"
 _NO_COLOUR: Final = "text"
+_DURATION: Final = "s"
 
 _Panel = timeseries.Panel | stat.Panel | heatmap.Panel | table.Panel
 
@@ -77,6 +85,9 @@ def _panel(chart: Chart) -> _Panel:
     panel = panel.height(_HEIGHT).span(chart.width).thresholds(_thresholds(chart))
     if any("increase(" in query.expr and SHOWN not in query.expr for query in chart.queries):
         panel = panel.interval(_CLOSEST)
+    for ending, colour in chart.paint.items():
+        fixed = DynamicConfigValue("color", {"mode": "fixed", "fixedColor": colour})
+        panel = panel.override_by_regexp(f"/(^| )({ending})$/", [fixed])
     for number, query in enumerate(chart.queries):
         panel = panel.with_target(_target(query, chr(ord("A") + number), chart.kind))
     return panel
@@ -87,21 +98,30 @@ def _drawn(chart: Chart) -> _Panel:
         case Kind.NUMBER:
             return stat.Panel().unit(chart.unit)
         case Kind.TABLE:
-            return table.Panel().unit(chart.unit)
+            # When it was asked is the same in every row, and Grafana calls every figure a value.
+            (query,) = chart.queries
+            named = {"excludeByName": {"Time": True}, "renameByName": {"Value": query.legend}}
+            return table.Panel().unit(chart.unit).with_transformation(DataTransformerConfig("organize", options=named))
         case Kind.HEAT:
             # The unit is that of the axis; what a cell shows is a number of them.
             axis, cells = heatmap.YAxisConfig().unit(chart.unit), heatmap.CellValues().unit("short")
-            return heatmap.Panel().y_axis(axis).cell_values(cells).unit("short")
+            return heatmap.Panel().y_axis(axis).cell_values(cells).unit("short").show_tooltip()
         case Kind.STACK:
             stacked = common.StackingConfig().mode(StackingMode.NORMAL)
             bars = timeseries.Panel().draw_style(GraphDrawStyle.BARS).fill_opacity(60).stacking(stacked)
             return bars.unit(chart.unit)
         case Kind.LINES:
+            lines = timeseries.Panel().fill_opacity(5).unit(chart.unit)
+            if chart.unit == _DURATION:
+                # Powers of ten: what takes milliseconds and what takes minutes are in one picture.
+                powers = common.ScaleDistributionConfig().type(ScaleDistribution.LOG).log(10)
+                return lines.scale_distribution(powers)
             # From zero on, unless something is below it: a ripple must not fill the panel.
-            lines = timeseries.Panel().fill_opacity(5).unit(chart.unit).axis_soft_min(0)
+            lines = lines.axis_soft_min(0)
             if chart.colours:
                 style = common.GraphThresholdsStyleConfig().mode(GraphTresholdsStyleMode.DASHED)
-                lines = lines.thresholds_style(style)
+                # Also while all is well: how far it is from there is what one wants to see.
+                lines = lines.thresholds_style(style).axis_soft_max(max(figure for figure, _ in chart.colours))
             return lines
 
 
@@ -112,10 +132,10 @@ def _thresholds(chart: Chart) -> boards.ThresholdsConfig:
 
 
 def _target(query: Query, name: str, kind: Kind) -> Dataquery:
-    target = Dataquery().ref_id(name).expr(query.expr).legend_format(query.legend or "__auto")
+    target = Dataquery().ref_id(name).expr(query.expr).legend_format(query.legend)
     match kind:
         case Kind.TABLE:
-            return target.instant().format(PromQueryFormat.TABLE)
+            return target.instant().format(PromQueryFormat.TABLE).legend_format("__auto")
         case Kind.NUMBER:
             return target.instant()
         case Kind.HEAT:

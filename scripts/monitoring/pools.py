@@ -8,36 +8,47 @@ from monitoring.charts import (
     ENVIRONMENT,
     PER_SECOND,
     PLACE,
+    RATE,
+    REASONS,
+    STATES,
     Board,
     Chart,
     Kind,
     Query,
     Row,
     happened,
-    level,
+    nearly_all,
+    peak,
     per_second,
-    quantiles,
     spread,
 )
 
 _ENVIRONMENT = "environment"
-_IN_USE = (
-    f"rollcage:pool:in_use{{{ENVIRONMENT}}}"
-    f' / on (namespace, environment) rollcage:pool:sandboxes{{{ENVIRONMENT}, state="most"}}'
-)
+
+
+def _of(state: str) -> str:
+    return f'rollcage:pool:sandboxes{{{ENVIRONMENT}, state="{state}"}}'
+
+
+# At its highest: rollouts of a step may have come and gone between two points.
+_CLAIMED = f"max_over_time({_of('claimed')}[{RATE}]) / on (namespace, environment) {_of('most')}"
+_MISSING = f"clamp_min({_of('wanted')} - on (namespace, environment) {_of('ready')}, 0)"
+_BY_STATE = f'sum by (state) (rollcage:pool:sandboxes{{{ENVIRONMENT}, state!="most"}})'
 
 _POOLS = Row(
     "Pools",
     (
         Chart(
             "Sandboxes by state",
-            "In a burst ready falls and claimed rises; then starting, until ready is wanted again.",
-            (level("rollcage_pool_sandboxes", by="environment, state", where=f'{ENVIRONMENT}, state!="most"'),),
+            "Of all environments chosen. In a burst ready falls and claimed rises; then starting, "
+            "as long as ready is below wanted.",
+            (Query(_BY_STATE, "{{state}}"),),
+            paint=STATES,
         ),
         Chart(
-            "Share of the bound in use",
-            "At 100 % as many are ready or claimed as maxPods allows, and whoever comes waits for others to end.",
-            (Query(_IN_USE, "{{environment}}"),),
+            "Share of the bound that is claimed",
+            "At 100 % all that maxPods allows are claimed, and whoever comes waits for others to end.",
+            (Query(_CLAIMED, "{{environment}}"),),
             "percentunit",
             width=8,
             colours=((1, "red"),),
@@ -58,16 +69,21 @@ _POOLS = Row(
         ),
         Chart(
             "Time to start a sandbox",
-            "From creation to ready.",
-            quantiles("rollcage_sandbox_start_seconds", by=_ENVIRONMENT),
+            "From creation to ready, for 95 of 100.",
+            nearly_all("rollcage_sandbox_start_seconds", by=_ENVIRONMENT),
             "s",
+        ),
+        Chart(
+            "Wanted and not ready",
+            "What the refill has still to bring. It rises with a burst; where it stays, a pool is not refilled.",
+            (Query(_MISSING, "{{environment}}"),),
         ),
         Chart(
             "Starts given up, by reason",
             "The controller waits before it tries again.",
             (happened("rollcage_start_failures_total", by="environment, reason"),),
             kind=Kind.STACK,
-            width=24,
+            paint=REASONS,
         ),
     ),
 )
@@ -83,19 +99,19 @@ _BURSTS = Row(
         ),
         Chart(
             "Rollouts in line",
-            "Those that found no sandbox ready.",
-            (level("rollcage_queue_length", by=_ENVIRONMENT),),
+            "Those that found no sandbox ready, when they were most.",
+            (peak("rollcage_queue_length", by=_ENVIRONMENT),),
         ),
         Chart(
             "Time to claim",
-            "From wanting a sandbox to having one: milliseconds while the pool lasts.",
-            quantiles("rollcage_claim_seconds", by=_ENVIRONMENT),
+            "From wanting a sandbox to having one, for 95 of 100: milliseconds while the pool lasts.",
+            nearly_all("rollcage_claim_seconds", by=_ENVIRONMENT),
             "s",
         ),
         Chart(
             "Time in line",
-            "Of those that had to wait, be it in vain.",
-            quantiles("rollcage_queue_seconds", by=_ENVIRONMENT),
+            "Of those that had to wait, be it in vain, for 95 of 100.",
+            nearly_all("rollcage_queue_seconds", by=_ENVIRONMENT),
             "s",
         ),
         Chart(

@@ -4,7 +4,23 @@ Rollouts and verdicts: what may be trained on, what is masked and why, and what 
 
 from __future__ import annotations
 
-from monitoring.charts import ENVIRONMENT, RATE, Board, Chart, Kind, Query, Row, happened, quantiles, spread, whole
+from monitoring.charts import (
+    CAUSES,
+    ENVIRONMENT,
+    GRADES,
+    RATE,
+    VERDICTS,
+    Board,
+    Chart,
+    Kind,
+    Query,
+    Row,
+    happened,
+    median_and_tail,
+    nearly_all,
+    spread,
+    whole,
+)
 
 _OWN_END = f'{ENVIRONMENT}, verdict="trainable", cause!="finished"'
 _ENDED = f'{ENVIRONMENT}, verdict="trainable"'
@@ -21,6 +37,7 @@ _VERDICTS = Row(
             "Only trainable ones get a grade.",
             (happened("rollcage_verdicts_total", by="verdict"),),
             kind=Kind.STACK,
+            paint=VERDICTS,
         ),
         Chart(
             "Masked: share of 15 minutes",
@@ -34,6 +51,7 @@ _VERDICTS = Row(
             "What the infrastructure did.",
             (happened("rollcage_infra_failures_total", by="environment, cause"),),
             kind=Kind.STACK,
+            paint=CAUSES,
         ),
         Chart(
             "Ended by the model itself, by cause",
@@ -50,7 +68,7 @@ _CALLS = Row(
         Chart(
             "Tool calls per rollout",
             "Of those that may be trained on. Training moves this, and people want to see where to.",
-            whole(quantiles("rollcage_rollout_calls", by="environment", where=_ENDED)),
+            whole(median_and_tail("rollcage_rollout_calls", by="environment", where=_ENDED)),
         ),
         Chart(
             "Rollouts by number of calls",
@@ -67,8 +85,9 @@ _SCORES = Row(
         Chart(
             "Requests for a score, by what they came to",
             "All but scored are refused with an error, never answered with a 0.",
-            (happened("rollcage_grades_total", by="environment, outcome"),),
+            (happened("rollcage_grades_total", by="outcome"),),
             kind=Kind.STACK,
+            paint=GRADES,
         ),
         Chart(
             "Mean score",
@@ -83,8 +102,8 @@ _SCORES = Row(
         ),
         Chart(
             "Time to grade",
-            "From asking for a score to having it.",
-            quantiles("rollcage_grade_seconds", by="environment"),
+            "From asking for a score to having it, for 95 of 100.",
+            nearly_all("rollcage_grade_seconds", by="environment"),
             "s",
         ),
     ),

@@ -5,6 +5,8 @@ Tool failures by cause and tool: what the model got wrong, and what we did.
 from __future__ import annotations
 
 from monitoring.charts import (
+    CAUSES,
+    OUTCOMES,
     PER_SECOND,
     PLACE,
     Board,
@@ -14,6 +16,7 @@ from monitoring.charts import (
     events,
     happened,
     happened_in_all,
+    nearly_all,
     per_second,
     quantiles,
     share,
@@ -24,6 +27,7 @@ _CALLS = f"rollcage_calls_total{{{PLACE}}}"
 _OURS = f'rollcage_calls_total{{{PLACE}, outcome="infra"}}'
 _OWN = f'{PLACE}, outcome=~"failed|timed_out|malformed|refused"'
 _MODELS = f"rollcage_calls_total{{{_OWN}}}"
+_REAL_ONES, _REAL_ONES_FAILED = (f'rollcage_calls_total{{{which}, tool!="unknown"}}' for which in (PLACE, _OWN))
 
 _WHOSE = Row(
     "Whose failure",
@@ -34,6 +38,7 @@ _WHOSE = Row(
             (per_second("rollcage_calls_total", by="outcome"),),
             PER_SECOND,
             Kind.STACK,
+            paint=OUTCOMES,
         ),
         Chart(
             "Ours",
@@ -64,6 +69,7 @@ _OUR_SIDE = Row(
             "A verdict's cause masks the rollout; any other may be tried again.",
             (happened("rollcage_call_failures_total", by="cause", where=PLACE),),
             kind=Kind.STACK,
+            paint=CAUSES,
         ),
         Chart(
             "Calls without a result, by tool and cause",
@@ -72,16 +78,22 @@ _OUR_SIDE = Row(
             kind=Kind.TABLE,
         ),
         Chart(
-            "Answers lost, calls astray, repeats",
-            "Sent and not answered at once; refused by a sandbox's fence; placed anew before anything ran; "
-            "asked for again and answered with the first result.",
+            "Answers lost, calls astray",
+            "Sent and not answered at once; refused by a sandbox's fence; placed anew before anything ran.",
             (
                 events("rollcage_calls_maybe_delivered_total", "answer lost"),
                 events("rollcage_misroutes_refused_total", "misrouted"),
                 events("rollcage_rollouts_moved_total", "moved"),
-                events("rollcage_calls_replayed_total", "repeated", where=PLACE),
             ),
-            width=24,
+            kind=Kind.STACK,
+            paint={"answer lost": "purple", "misrouted": "red", "moved": "yellow"},
+        ),
+        Chart(
+            "Calls repeated",
+            "Asked for again by a trainer, and answered with the first result: nothing ran twice.",
+            (events("rollcage_calls_replayed_total", "repeated", where=PLACE),),
+            kind=Kind.STACK,
+            paint={"repeated": "blue"},
         ),
     ),
 )
@@ -94,17 +106,19 @@ _MODELS_SIDE = Row(
             "Falls as training goes on; a jump at an upgrade of ours is a reason to look.",
             (happened("rollcage_calls_total", by="tool, outcome", where=_OWN),),
             kind=Kind.STACK,
+            paint=OUTCOMES,
         ),
         Chart(
             "Share of calls that failed, by tool",
-            "A tool that fails far more often than others is badly described, or broken.",
-            (share(_MODELS, _CALLS, by="tool"),),
+            "A tool that fails far more often than others is badly described, or broken. Names that the model made up, "
+            "which always fail, are left out.",
+            (share(_REAL_ONES_FAILED, _REAL_ONES, by="tool"),),
             "percentunit",
         ),
         Chart(
             "Time per call, by tool",
-            "From request to answer, waiting for a sandbox included.",
-            quantiles("rollcage_call_seconds", by="tool", where=PLACE),
+            "From request to answer, waiting for a sandbox included, for 95 of 100.",
+            nearly_all("rollcage_call_seconds", by="tool", where=PLACE),
             "s",
         ),
         Chart(

@@ -74,9 +74,16 @@ class BusyService:
         body = {"trace_id": rollout, "sample": {"output_text": text}, "item": {"answer": "7"}}
         return (await self.client.post(f"/agent-rft/runs/{RUN}/environments/swe/grade", json=body)).status_code
 
+    async def trouble(self, watched: Prometheus) -> None:
+        """Let everything go wrong that can, but for Redis, while others work."""
+        await asyncio.gather(
+            self.ordinary(), self.sandbox_killed(), self.sandbox_crippled(), self.astray(), self.strangers()
+        )
+        await self.in_line(watched)
+
     async def ordinary(self) -> None:
-        """Let rollouts do what models do, and get their scores."""
-        for rollout in _new(2):
+        """Let rollouts do what models do, and get their scores: a good one and a bad one."""
+        for rollout, text in zip(_new(2), ("7", "8"), strict=True):
             assert await self.shell(rollout, "echo hello") == 200
             assert await self.shell(rollout, "false") == 200
             assert await self.shell(rollout, "sleep 9", timeout_ms=500) == 200
@@ -85,7 +92,7 @@ class BusyService:
             assert await self.call(rollout, {}, tool="made-up") == 200
             for _ in range(2):
                 assert await self.call(rollout, {"command": "true"}, call="the-same") == 200
-            assert await self.grade(rollout, "7") == 200
+            assert await self.grade(rollout, text) == 200
 
     async def sandbox_killed(self) -> None:
         """Kill a sandbox from outside while it runs a call: the rollout is masked, and gets no score."""

@@ -23,12 +23,17 @@ class Certificates:
     key: bytes
 
 
-def certificates_for(*names: str) -> Certificates:
-    """Return what a server of these names and addresses needs, and those who call it."""
+def certificates_for(
+    *names: str,
+    until: datetime | None = None,
+    authority: str = "authority of a test",
+    authority_until: datetime | None = None,
+) -> Certificates:
+    """Return what a server of these names and addresses needs, and those who call it; for a day unless told."""
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    called = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority of a test")])
-    authority = (
-        _begun(called, called)
+    called = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, authority)])
+    vouching = (
+        _begun(called, called, until=authority_until)
         .public_key(authority_key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_may(sign_certificates=True), critical=True)
@@ -37,7 +42,7 @@ def certificates_for(*names: str) -> Certificates:
     )
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
     certificate = (
-        _begun(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])]), called)
+        _begun(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])]), called, until=until)
         .public_key(key.public_key())
         .add_extension(x509.SubjectAlternativeName([_name(one) for one in names]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -47,13 +52,13 @@ def certificates_for(*names: str) -> Certificates:
     )
     plain = serialization.NoEncryption()
     return Certificates(
-        authority=authority.public_bytes(serialization.Encoding.PEM),
+        authority=vouching.public_bytes(serialization.Encoding.PEM),
         certificate=certificate.public_bytes(serialization.Encoding.PEM),
         key=key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain),
     )
 
 
-def _begun(subject: x509.Name, issuer: x509.Name) -> x509.CertificateBuilder:
+def _begun(subject: x509.Name, issuer: x509.Name, *, until: datetime | None) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()
@@ -61,7 +66,7 @@ def _begun(subject: x509.Name, issuer: x509.Name) -> x509.CertificateBuilder:
         .issuer_name(issuer)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(days=1))
+        .not_valid_after(until or now + timedelta(days=1))
     )
 
 

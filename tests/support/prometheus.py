@@ -50,16 +50,19 @@ class Prometheus:
 
     url: str
 
-    async def ask(self, expr: str) -> list[Any]:
-        """Return what it answers to a question now."""
-        return list((await self._get("/api/v1/query", query=expr))["result"])
+    async def ask(self, expr: str, *, at: float | None = None) -> list[Any]:
+        """Return what it answers to a question now, or would have answered at another time."""
+        return list((await self._get("/api/v1/query", query=expr, time=at or time.time()))["result"])
 
     async def history(self, expr: str, *, seconds: float) -> list[Any]:
         """Return what it would have answered in every second of the last while."""
         now = time.time()
-        return list(
-            (await self._get("/api/v1/query_range", query=expr, start=now - seconds, end=now, step=1))["result"]
-        )
+        return await self.between(expr, begin=now - seconds, end=now, step=1)
+
+    async def between(self, expr: str, *, begin: float, end: float, step: float) -> list[Any]:
+        """Return what it would have answered at each step."""
+        asked = {"query": expr, "start": begin, "end": end, "step": step}
+        return list((await self._get("/api/v1/query_range", **asked))["result"])
 
     async def until(self, expr: str) -> None:
         """Wait until a question has an answer."""

@@ -109,9 +109,9 @@ class Link:
     """
     A gateway's or controller's way to Redis.
 
-    Orders are sent in the order in which they were given, those of one moment
-    in one piece. After a lost connection all that were not answered are sent
-    again, still in that order.
+    Orders are sent in the order in which they were given: at once while nothing
+    else is under way, otherwise those of one moment in one piece. After a lost
+    connection all that were not answered are sent again, still in that order.
     """
 
     def __init__(self, client: Redis, *, settings: Settings, tasks: TaskGroup, clock: Clock | None = None) -> None:
@@ -121,6 +121,7 @@ class Link:
         self._clock = clock
         self._retention = int(settings.retention.total_seconds() * 1000)
         self._seconds = settings.timeout.total_seconds()
+        self._encrypted = settings.url.startswith("rediss://")
         self._scripts = load()
         self._state_key = self.keys("state")
         self._pipe: Pipe | None = None
@@ -182,6 +183,23 @@ class Link:
         self._submit([order])
         return await order.answer
 
+    async def certificate_expires(self) -> float:
+        """
+        Return when the server's certificate does, in seconds since 1970; 0 if it shows none.
+
+        Looked at over a connection of its own: the one in use goes on with what was shown when it was opened.
+        """
+        if not self._encrypted:
+            return 0.0
+        try:
+            pipe = await self._open()
+        except (*_LOST, RedisError) as error:
+            raise StoreUnavailable(f"Redis does not serve: {error}") from error
+        try:
+            return pipe.certificate_expires
+        finally:
+            pipe.close()
+
     def _order(self, script: str, fields: Mapping[str, Value]) -> _Order:
         found = self._scripts[script]
         rest: list[Value] = [1, self._state_key, "retention", self._retention]
@@ -195,6 +213,10 @@ class Link:
         if self._closed:
             for order in orders:
                 order.failed(StoreUnavailable("the store is closed"))
+            return
+        if self._pipe and self._pipe.idle and not self._attended:
+            # Nobody to wait for, or to go along with.
+            self._pipe.send(orders)
             return
         self._waiting.extend(orders)
         if not self._attended:

@@ -18,6 +18,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ResponseError
 
+from rollcage.store import certificate
+
 Command: TypeAlias = tuple[str | int | bytes, ...]
 
 # Whoever asks tries again; the library should not do it as well.
@@ -56,6 +58,16 @@ class Pipe(asyncio.Protocol):
     def usable(self) -> bool:
         """Whether orders can be sent."""
         return not self._transport.is_closing()
+
+    @property
+    def idle(self) -> bool:
+        """Whether orders can be sent, and every one before was answered."""
+        return not self._pending and self.usable
+
+    @property
+    def certificate_expires(self) -> float:
+        """When the server's certificate does, in seconds since 1970; 0 if it shows none."""
+        return certificate.expires(self._transport.get_extra_info("ssl_object"))
 
     def send(self, orders: Sequence[Order]) -> None:
         """Send orders, in one piece."""

@@ -63,6 +63,10 @@ class Store:
         """Say whether new claims are served, and since which loss of memory."""
         return await standpoint(self._link)
 
+    async def certificate_expires(self) -> float:
+        """Return when Redis can no longer be trusted by what it shows now, in seconds since 1970; 0 without TLS."""
+        return await self._link.certificate_expires()
+
     def changes(self) -> AsyncGenerator[str, None]:
         """
         Yield the environments whose demand or whose spent sandboxes changed, for ever.

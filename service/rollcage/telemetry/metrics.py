@@ -167,6 +167,10 @@ class Metrics:
         )
         self.leader = self._gauge("leader", "Whether this controller leads")
         self.store_up = self._gauge("store_up", "Whether Redis answered this process lately")
+        self.store_certificate_expiry = self._gauge(
+            "store_certificate_expiry_timestamp_seconds",
+            "When the certificate that Redis shows expires, or the authority that signed it; 0 without TLS",
+        )
 
         self.requests = self._counter("requests", "HTTP requests answered", dialect=DialectLabel, status=StatusLabel)
         self.requests_in_flight = self._gauge("requests_in_flight", "HTTP requests being served")

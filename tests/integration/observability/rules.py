@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 SWE = '{environment="swe"}'
+EXPIRY = "rollcage_store_certificate_expiry_timestamp_seconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ def _pool(
 def _waits(within_10s: str, within_300s: str) -> dict[str, str]:
     buckets = {"10.0": within_10s, "300.0": within_300s, "+Inf": within_300s}
     return {f'rollcage_queue_seconds_bucket{{environment="swe",le="{le}"}}': steps for le, steps in buckets.items()}
+
+
+def _certificates(**days: float) -> dict[str, str]:
+    """Let each process have seen a certificate that lasts so long from the thirtieth minute on."""
+    return {f'{EXPIRY}{{instance="{one}"}}': f"{1800 + left * 86400:.0f}x60" for one, left in days.items()}
 
 
 ENVIRONMENT = {"environment": "swe"}
@@ -184,6 +190,34 @@ CASES = (
     ),
     Case("Redis answers all", "RollcageStoreDown", {"rollcage_store_up": "1x60"}, "10m"),
     Case("Redis fails over in seconds", "RollcageStoreDown", {"rollcage_store_up": "1x5 0 1x60"}, "10m"),
+    Case(
+        "the certificate is good for ten days, as one of two has seen it",
+        "RollcageCertificateExpiring",
+        _certificates(a=10, b=80),
+        "30m",
+        {},
+        "The certificate of Redis expires in 10d 0h 0m 0s",
+    ),
+    Case("a certificate that lasts", "RollcageCertificateExpiring", _certificates(a=15, b=80), "30m"),
+    Case("a Redis without TLS", "RollcageCertificateExpiring", {EXPIRY: "0x60"}, "30m"),
+    Case(
+        "the certificate is good for two days",
+        "RollcageCertificateLastDays",
+        _certificates(a=2),
+        "30m",
+        {},
+        "The certificate of Redis expires in 2d 0h 0m 0s: then nobody can connect to it any more",
+    ),
+    Case(
+        "the certificate has expired",
+        "RollcageCertificateLastDays",
+        _certificates(a=-1 / 24 / 6),
+        "30m",
+        {},
+        "The certificate of Redis expires in -10m 0s: then nobody can connect to it any more",
+    ),
+    Case("there is time until the next working day", "RollcageCertificateLastDays", _certificates(a=4), "30m"),
+    Case("a Redis without TLS needs no certificate", "RollcageCertificateLastDays", {EXPIRY: "0x60"}, "30m"),
     Case(
         "a result found its rollout over",
         "RollcageRecordsDropped",

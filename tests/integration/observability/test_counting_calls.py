@@ -24,8 +24,9 @@ from rollcage.store.store import open_store
 from rollcage.telemetry.witness import MetricsWitness
 from support.counts import Counts, sees
 from support.frail_line import frail_line
-from support.stage import BRISK, ENVIRONMENT, RUN, TENANT, address, eventually
+from support.stage import BRISK, ENVIRONMENT, RUN, TENANT, address
 from support.toolserver import SIGNER
+from support.waiting import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from integration.gateway import test_traces
 from integration.observability import test_counting_calls, test_counting_grades, test_counting_pools
+from rollcage.core.errors import StoreUnavailable
 from rollcage.gateway.app import gateway
 from rollcage.gateway.ports import Limits
 from rollcage.gateway.tenants import Quotas
@@ -21,7 +23,9 @@ from rollcage.store.settings import Settings
 from rollcage.store.store import open_store
 from rollcage.telemetry.metrics import Metrics
 from rollcage.wiring.pulse import pulse
+from support.certificates import certificates_for
 from support.counts import SEEN, Counts, sees
+from support.encrypted import encrypted
 from support.gateways import TOKEN, Caller, all_is_well, parts
 from support.pools import until
 from support.scripted_use_cases import Scripted, echo
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 
     from rollcage.gateway.ports import Parts
     from rollcage.rollouts.actions import Action, Answer
+    from rollcage.store.server import Server
 
 CALL = {"trace_id": "r1", "call_id": "c1", "name": "shell", "arguments": '{"command":"true"}'}
 TOOLS = "/agent-rft/environments/small/tools"
@@ -127,6 +132,32 @@ async def test_whether_redis_answers_is_seen() -> None:
             await until(lambda: shows(1), "Redis to be seen again")
 
 
+@sees("store_certificate_expiry_timestamp_seconds")
+async def test_when_the_certificate_of_redis_expires_is_seen_and_seen_again(server: Server, tmp_path: Path) -> None:
+    metrics, now = Metrics(CollectorRegistry()), datetime.now(UTC).replace(microsecond=0)
+    counts, ca = Counts(metrics), tmp_path / "ca.crt"
+    ends = [now + timedelta(days=days) for days in (2, 90)]
+    old, new = (certificates_for("127.0.0.1", until=end, authority_until=ends[-1]) for end in ends)
+    over = certificates_for("127.0.0.1", until=now - timedelta(minutes=1))
+    ca.write_bytes(old.authority + new.authority + over.authority)
+
+    async def shows(end: datetime) -> bool:
+        return counts("store_certificate_expiry_timestamp_seconds") == end.timestamp()
+
+    async with (
+        encrypted(server, old) as redis,
+        open_store(Settings(redis.url, ca=ca)) as store,
+        pulse(store, metrics, certificate_every=timedelta(milliseconds=20)),
+    ):
+        await until(lambda: shows(ends[0]), "the certificate to be seen")
+        redis.show(new)
+        await until(lambda: shows(ends[1]), "the renewed one to be seen")
+        redis.show(over)
+        with pytest.raises(StoreUnavailable):
+            await store.certificate_expires()
+        assert await shows(ends[1])
+
+
 @sees("tenant_reloads", "tenants_stale")
 async def test_a_tenants_file_that_is_read_again_is_counted(tmp_path: Path) -> None:
     path, metrics = tmp_path / "tenants.yaml", Metrics(CollectorRegistry())
@@ -143,6 +174,6 @@ async def test_a_tenants_file_that_is_read_again_is_counted(tmp_path: Path) -> N
 
 def test_every_metric_was_seen_counted() -> None:
     # Importing them is what notes their claims.
-    assert all((test_counting_calls, test_counting_grades, test_counting_pools))
+    assert all((test_counting_calls, test_counting_grades, test_counting_pools, test_traces))
     declared = {family.name.removeprefix("rollcage_") for family in Metrics(CollectorRegistry()).registry.collect()}
     assert declared - SEEN == set()

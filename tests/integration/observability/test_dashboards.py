@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,10 +93,7 @@ async def test_every_panel_shows_what_happened(binary: Path, tmp_path: Path) -> 
             for _ in range(2):
                 # Twice: a histogram that has not been seen before tells nothing of its first figures.
                 await prometheus.scraped()
-                await asyncio.gather(
-                    busy.ordinary(), busy.sandbox_killed(), busy.sandbox_crippled(), busy.astray(), busy.strangers()
-                )
-                await busy.in_line(prometheus)
+                await busy.trouble(prometheus)
             await busy.without_redis(prometheus)
             await prometheus.scraped()
             await prometheus.until('ALERTS{alertname="RollcageMisroutes", alertstate="firing"}')

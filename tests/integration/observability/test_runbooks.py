@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 RUNBOOKS = ROOT / "docs/runbooks"
 PAGES = {page.stem: page.read_text() for page in RUNBOOKS.glob("*.md") if page.stem != "README"}
-# Prometheus' own.
-FUNCTIONS = {"histogram_quantile"}
+# Prometheus' and openssl's own.
+FUNCTIONS = {"histogram_quantile", "s_client"}
 
 # What an alert may be about, and the page that must say something of each.
 ABOUT: dict[str, list[StrEnum]] = {
