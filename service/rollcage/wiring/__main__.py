@@ -5,15 +5,26 @@ Run one part of a deployment: ``python -m rollcage.wiring controller`` or ``gate
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
-from pydantic import ValidationError
+# The first process of a container ignores what it has no handler for: a SIGTERM that came during the seconds which the
+# imports below take would be lost, and its pod stay for the whole time that it has to drain.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
-from rollcage.telemetry import logs
-from rollcage.wiring.cluster import control
-from rollcage.wiring.gateway import answer
-from rollcage.wiring.running import run
-from rollcage.wiring.settings import PREFIX, ControllerSettings, GatewaySettings, S, settings_from
+from pydantic import ValidationError  # noqa: E402
+
+from rollcage.telemetry import logs  # noqa: E402
+from rollcage.wiring.cluster import control  # noqa: E402
+from rollcage.wiring.gateway import answer  # noqa: E402
+from rollcage.wiring.running import run  # noqa: E402
+from rollcage.wiring.settings import (  # noqa: E402
+    PREFIX,
+    ControllerSettings,
+    GatewaySettings,
+    S,
+    settings_from,
+)
 
 
 def main(arguments: list[str]) -> None:

@@ -6,7 +6,10 @@ import http.client
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -88,3 +91,18 @@ def _refuses(gateway: Running) -> bool:
         # Reset, if it came between the last look at the port and its closing.
         return True
     return False
+
+
+def test_a_gateway_that_is_told_to_go_while_it_starts_goes() -> None:
+    """As a container's first process it would ignore what it has no handler for, and it imports for seconds."""
+    with subprocess.Popen([sys.executable, "-m", "rollcage.wiring", "gateway"], stderr=subprocess.DEVNULL) as starting:
+
+        def handles_it() -> bool:
+            status = Path(f"/proc/{starting.pid}/status").read_text()
+            caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+            return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+        until(handles_it)
+        starting.send_signal(signal.SIGTERM)
+
+        assert starting.wait(timeout=30) == 128 + signal.SIGTERM
