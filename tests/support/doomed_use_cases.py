@@ -1,5 +1,7 @@
 """
-Use cases in a process of their own, to be killed: makes many calls at once and never comes to an end by itself.
+Use cases in a process of their own, to be killed: makes one call, then many at once, and never ends by itself.
+
+Once the first is answered, the sandbox is known, and the others are sent before they are marked.
 
 Usage: python -m support.doomed_use_cases REDIS_URL ROLLOUT CALLS
 """
@@ -38,9 +40,10 @@ async def serve(url: str, rollout: str, calls: int) -> None:
             )
             for number in range(calls)
         ]
+        await use_cases.act(actions[0])
         sys.stdout.write("serving\n")
         sys.stdout.flush()
-        await asyncio.gather(*(use_cases.act(action) for action in actions))
+        await asyncio.gather(*(use_cases.act(action) for action in actions[1:]), return_exceptions=True)
         await asyncio.Event().wait()
 
 

@@ -23,10 +23,9 @@ from rollcage.store.store import Store, open_store
 from support.environments import environment
 from support.local_toolserver import Launcher
 from support.toolserver import SIGNER
-from support.waiting import POLL, until
+from support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from rollcage.core.endings import Ending
@@ -160,10 +159,3 @@ def address(server: LocalToolserver) -> str:
         return f"unix:@{peer[1:].decode()}"
     host, port = peer
     return f"http://{host}:{port}"
-
-
-async def eventually(look: Callable[[], Awaitable[bool]], *, seconds: float = 30.0) -> None:
-    """Return as soon as *look* says yes; that it never does is an error."""
-    async with asyncio.timeout(seconds):
-        while not await look():  # noqa: ASYNC110 - what another process does has no event here
-            await asyncio.sleep(POLL)

@@ -9,6 +9,7 @@ use the same ids and nobody can choose another one's name.
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NewType
 
 from rollcage.core.errors import RollcageError
@@ -115,6 +116,8 @@ def _matching(pattern: re.Pattern[str], kind: str, value: str) -> str:
     return value
 
 
+# A rollout's calls, and those of a whole step, come close together.
+@lru_cache(maxsize=4096)
 def _hashed(*parts: str) -> str:
     # No id contains a zero byte, so no two lists of parts read the same.
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_HEX_DIGITS]

@@ -6,6 +6,7 @@ Only bytes and headers; what they mean is for the dialects.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -22,6 +23,9 @@ Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 
 # A trainer sends a megabyte in well under a second; whoever takes this long does not mean to finish.
 BODY_SECONDS: Final = 30.0
+
+# Where a scope has the server's quick way to give a whole answer: status, headers, body; whether it was taken.
+WHOLE: Final = "rollcage.whole"
 
 _JSON: Final = (b"content-type", b"application/json")
 _PROBLEM: Final = (b"content-type", MEDIA_TYPE.encode())
@@ -75,9 +79,11 @@ async def _rest(receive: Receive, body: bytes, limit: int) -> tuple[Message, byt
         raise BodyTooSlow(f"the body was not whole after {BODY_SECONDS:g} s") from None
 
 
-async def send_json(send: Send, body: bytes, *, status: int = 200, close: bool = False) -> None:
+async def send_json(scope: Scope, send: Send, body: bytes, *, close: bool = False) -> None:
     """Answer with a JSON text."""
-    await _send(send, status, body, (_JSON,), close=close)
+    at_once = scope.get(WHOLE)
+    if close or at_once is None or not at_once(HTTPStatus.OK, (_JSON,), body):
+        await _send(send, HTTPStatus.OK, body, (_JSON,), close=close)
 
 
 async def send_problem(send: Send, problem: Problem, *, close: bool = False) -> None:

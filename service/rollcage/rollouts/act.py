@@ -149,10 +149,18 @@ class Acting:
         return await self._judged(job, route, heard)
 
     async def _sent_at_once(self, job: Job, route: Route, marking: Marking) -> Answer | None:
-        """Send a call while it is being marked; what the record says of it counts before what its sandbox says."""
-        heard = await self._sent(job, route)
+        """Send a call that is marked later; what the record says of it counts before what its sandbox says."""
         try:
-            begun = await self._beginning.marked(job, marking)
+            heard = await self._sent(job, route)
+        except asyncio.CancelledError:
+            if job.sendings:
+                marking.now()
+            else:
+                marking.drop()
+            raise
+        answer = self._plain(job, route, heard)
+        try:
+            begun = await self._beginning.marked(job, marking, answer.ending(route.boot) if answer else None)
         except asyncio.CancelledError:
             self._spawn(self._afterwards(job, route))
             raise
@@ -162,14 +170,25 @@ class Acting:
                 return None
             # It ran where the record does not have its rollout.
             return await self._closing.mask(job, route, heard, Cause.AMBIGUOUS_OWNER)
-        if answer := known(begun):
-            return answer
+        if before := known(begun):
+            return before
         if begun and heard.came is Came.FULL and (text := over_budget(job.action, begun)):
             return await self._recorded(job, route, told(job.action, text, Outcome.REFUSED))
-        return await self._judged(job, route, heard)
+        if answer is None:
+            return await self._judged(job, route, heard)
+        return answer if begun and begun.state is CallState.KEPT else await self._recorded(job, route, answer)
+
+    def _plain(self, job: Job, route: Route, heard: Heard) -> Answer | None:
+        """Return what the model is told of a call that simply came to a result."""
+        if heard.came is not Came.RESULT or self._judgement(job, route, heard).ruling is not Ruling.RESULT:
+            return None
+        return answer_to(job, heard)
+
+    def _judgement(self, job: Job, route: Route, heard: Heard) -> Judgement:
+        return judge(facts_of(job, route, heard, alone=self._isolation.suspected))
 
     async def _judged(self, job: Job, route: Route, heard: Heard) -> Answer | None:
-        judgement = judge(facts_of(job, route, heard, alone=self._isolation.suspected))
+        judgement = self._judgement(job, route, heard)
         match judgement.ruling:
             case Ruling.RESULT:
                 return await self._recorded(job, route, answer_to(job, heard))
@@ -216,10 +235,7 @@ class Acting:
             finished = await self._store.calls.finish(
                 job.prepared.key,
                 job.call.id,
-                result=answer.result,
-                outcome=answer.outcome,
-                boot=route.boot,
-                shown=len(answer.output),
+                answer.ending(route.boot),
                 within=self._patience.store.total_seconds(),
             )
         except (StoreUnavailable, StoreRecovering, CallUnknown, TimeoutError):

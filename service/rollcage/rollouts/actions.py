@@ -15,9 +15,9 @@ from typing import Any, Final
 import orjson
 
 from rollcage.core.environment import Environment
-from rollcage.core.ids import RolloutId, RolloutKey, trainers_id
+from rollcage.core.ids import RolloutId, RolloutKey
 from rollcage.rollouts.arguments import canonical, fingerprint, whole
-from rollcage.store.calls import Call
+from rollcage.store.calls import Call, CallEnding
 
 # As many rollouts may wait for a sandbox of one environment unless the caller says otherwise.
 MAX_WAITING: Final = 1000
@@ -65,6 +65,10 @@ class Answer:
     # The output was cut; the facts tell how much of how much is missing.
     truncated: bool = False
 
+    def ending(self, boot: str = "") -> CallEnding:
+        """Return what the record keeps of it; *boot*: the sandbox's that answered."""
+        return CallEnding(self.result, self.outcome, boot, len(self.output))
+
     @property
     def data(self) -> dict[str, Any]:
         """What a program may want besides the text."""
@@ -87,7 +91,6 @@ class Prepared:
 
 def prepare(action: Action) -> Prepared:
     """Check the ids, spell the arguments; raises BadId or TooLarge."""
-    trainers_id("call", action.call_id)
     tool, spelled = whole(action.tool), canonical(action.arguments)
     # Put together by hand: the arguments are spelled already, and every byte is encoded once.
     body = b'{"call_id":%b,"tool":%b,"arguments":%b}' % (

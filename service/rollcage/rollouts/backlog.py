@@ -114,11 +114,4 @@ class Backlog:
             await calls.retract(one.rollout, one.call.id, attempt=one.call.attempt)
             return
         await calls.begin(one.rollout, one.call)
-        await calls.finish(
-            one.rollout,
-            one.call.id,
-            result=one.answer.result,
-            outcome=one.answer.outcome,
-            boot=one.boot,
-            shown=len(one.answer.output),
-        )
+        await calls.finish(one.rollout, one.call.id, one.answer.ending(one.boot))

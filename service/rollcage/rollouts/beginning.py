@@ -3,9 +3,10 @@ Find a call its sandbox and mark it there.
 
 A rollout's first call is marked before it is sent, in one round trip with the
 claim: from then on the rollout stays where it is. A later one, of a rollout
-whose sandbox this gateway knows, is sent while it is being marked: whatever
-becomes of the mark, only that sandbox can get the call, and its journal runs it
-once. While Redis is away, such rollouts go on in the same way.
+whose sandbox this gateway knows, is sent at once, and marked when it takes
+longer, or with its result: whatever becomes of the mark, only that sandbox can
+get the call, and its journal runs it once. While Redis is away, such rollouts
+go on in the same way.
 """
 
 import asyncio
@@ -25,12 +26,16 @@ from rollcage.rollouts.backlog import Backlog, Unsent
 from rollcage.rollouts.job import Job
 from rollcage.rollouts.routes import Route, Routes
 from rollcage.rollouts.witness import Witness
-from rollcage.store.calls import Begun, CallState, Marking
+from rollcage.store.calls import Begun, CallEnding, CallState, Marking
 from rollcage.store.claims import Claim
 from rollcage.store.store import Store
 
 # After Redis did not answer, calls of running rollouts do not wait for it for so many seconds.
 _BREATHER: Final = 1.0
+
+# A call that takes longer is marked while it runs, so that others see it; a shorter one with its result, in one
+# round trip.
+_MARKED_AFTER: Final = 0.02
 
 # So long before its time is up a rollout's calls wait for their mark, which tells exactly.
 _ALMOST_OVER: Final = 2.0
@@ -38,7 +43,7 @@ _ALMOST_OVER: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a call goes, and what the record says of it: nothing yet while it is marked, nothing if Redis is away."""
+    """Where a call goes, and what the record says of it: nothing if it is yet to be marked, or if Redis is away."""
 
     route: Route
     begun: Begun | None = None
@@ -65,7 +70,9 @@ class Beginning:
         if route and may_bypass and self._may_be_sent_at_once(job, route):
             # Ours, as long as nobody says otherwise.
             job.marked, job.bypassed = True, False
-            marking = self._store.calls.mark(job.prepared.key, job.call, sandbox=route.sandbox.name)
+            marking = self._store.calls.mark(
+                job.prepared.key, job.call, sandbox=route.sandbox.name, after=_MARKED_AFTER
+            )
             return Place(route, marking=marking)
         try:
             # Who gives up waiting takes its mark back; the sandbox's journal guards the call instead.
@@ -82,14 +89,14 @@ class Beginning:
             raise StoreUnavailable("Redis does not answer") from away
         return self._place(job, begun)
 
-    async def marked(self, job: Job, marking: Marking) -> Begun | None:
+    async def marked(self, job: Job, marking: Marking, ending: CallEnding | None) -> Begun | None:
         """
-        Return what the record says of a call that was sent while it was marked; None if Redis is away.
+        Return what the record says of a call that was sent before it was marked; None if Redis is away.
 
-        Whatever else the store refuses with is raised.
+        It may have come to its *ending*. Whatever else the store refuses with is raised.
         """
         try:
-            begun = await marking.begun(within=job.patience.store.total_seconds())
+            begun = await marking.begun(ending, within=job.patience.store.total_seconds())
         except (StoreUnavailable, StoreRecovering, TimeoutError):
             self.store_is_away()
             self._bypassed(job)

@@ -69,13 +69,7 @@ class Closing:
         if job.marked:
             # What the model sees belongs into the record; that it may be gone by now is no reason not to answer.
             with contextlib.suppress(RollcageError):
-                await self._store.calls.finish(
-                    job.prepared.key,
-                    job.call.id,
-                    result=answer.result,
-                    outcome=answer.outcome,
-                    shown=len(answer.output),
-                )
+                await self._store.calls.finish(job.prepared.key, job.call.id, answer.ending())
         return answer
 
     async def sealed(self, job: Job) -> RolloutEnded:

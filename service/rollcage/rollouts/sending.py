@@ -34,7 +34,7 @@ class Sending:
         self._witness = witness
 
     async def send(self, job: Job, route: Route) -> Heard:
-        """Send a call that is or is being marked, or that its sandbox's journal guards; return what came of it."""
+        """Send a call that is marked, or that its sandbox's journal guards; return what came of it."""
         connection = self._toolservers.kept(route) or await self._reached(job, route)
         if connection is None:
             return NOT_SENT

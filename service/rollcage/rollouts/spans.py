@@ -17,7 +17,7 @@ from rollcage.rollouts.act import Acting
 from rollcage.rollouts.actions import Action, Answer
 from rollcage.rollouts.routes import Route
 from rollcage.rollouts.toolservers import Heard, Toolservers
-from rollcage.store.calls import Begun, Call, Calls, Marking
+from rollcage.store.calls import Begun, Call, CallEnding, Calls, Marking
 from rollcage.store.claims import Claim, Claims
 from rollcage.store.store import Store
 
@@ -33,7 +33,7 @@ class Stage(StrEnum):
     MARK = "mark"  # of a call that was sent meanwhile: what is left of it to wait for
     SEND = "send"
     ASK = "ask"  # a sandbox, for the result of a call that may have reached it
-    RECORD = "record"
+    RECORD = "record"  # and the mark of a short call with it
 
 
 class Span(Protocol):
@@ -133,9 +133,10 @@ class _Calls(_Around):
 
 
 class _Marking(_Around):
-    async def begun(self, *, within: float) -> Begun:
-        with self._tracer.stage(Stage.MARK) as span:
-            return _told(span, await self._real.begun(within=within))
+    async def begun(self, ending: CallEnding | None, *, within: float) -> Begun:
+        stage = Stage.RECORD if ending and not self._real.under_way else Stage.MARK
+        with self._tracer.stage(stage) as span:
+            return _told(span, await self._real.begun(ending, within=within))
 
 
 def _told(span: Span, begun: Begun) -> Begun:

@@ -148,7 +148,12 @@ async def open_use_cases(
             running: set[asyncio.Task[None]] = set()
 
             def spawn(work: Coroutine[Any, Any, None]) -> None:
-                task = tasks.create_task(work)
+                try:
+                    task = tasks.create_task(work)
+                except RuntimeError:
+                    # Closed meanwhile. What was not recorded is in the sandbox's journal.
+                    work.close()
+                    return
                 running.add(task)
                 task.add_done_callback(running.discard)
 

@@ -1,5 +1,5 @@
 """
-The record of a rollout's calls: begun before they are sent, finished before they are answered.
+The record of a rollout's calls: begun when they are sent, finished before they are answered.
 
 The mark that a call may have been delivered is what keeps it from ever running
 twice. What a call means, and how arguments and results look, is for the
@@ -8,11 +8,12 @@ callers; here they are bytes.
 
 import asyncio
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from itertools import starmap
 from typing import Any, Final
 
@@ -57,6 +58,7 @@ class CallState(StrEnum):
     NEW = "new"  # ours to send
     RUNNING = "running"  # somebody else may have sent it: ask the sandbox, never send
     FINISHED = "finished"
+    KEPT = "kept"  # ours, and begun together with its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ class Begun:
     A call in the record, and what is known of its rollout.
 
     *sandbox* is where it goes, or None once the rollout has none. A verdict is
-    told only of a call that was begun before it.
+    told only of a call that was begun before it. Of one that was begun with its
+    end only the number and the time are told.
     """
 
     state: CallState
@@ -100,6 +103,31 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
+class CallEnding:
+    """
+    What a call came to.
+
+    *outcome* is the class it is counted under, *boot* the sandbox's boot that
+    answered, *shown* how many characters the model sees of it.
+    """
+
+    result: bytes
+    outcome: str
+    boot: str = ""
+    shown: int = 0
+
+    def __post_init__(self) -> None:
+        _bounded(self.result)
+        word("outcome", self.outcome)
+
+    @property
+    def fields(self) -> dict[str, str | int | bytes]:
+        """As the scripts take it."""
+        told: dict[str, str | int | bytes] = {"boot": self.boot} if self.boot else {}
+        return {"result": self.result, "outcome": self.outcome, "shown": self.shown, **told}
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """
     What the record says after a call was finished.
@@ -129,15 +157,48 @@ class CallRecord:
     outcome: str | None
 
 
-@dataclass(frozen=True, slots=True)
 class Marking:
-    """A call that is being begun."""
+    """
+    A call that is sent and will be begun: after a while, or with its end if that comes sooner.
 
-    _answer: asyncio.Future[list[Any]]
+    Only where its sandbox's journal keeps it from running twice: until then nobody but the sandbox knows of it.
+    """
 
-    async def begun(self, *, within: float) -> Begun:
-        """Return what beginning it found; raise what it was refused with, or TimeoutError."""
-        return Begun.read(granted(await link.within(within, self._answer)))
+    def __init__(self, begin: Callable[..., asyncio.Future[list[Any]]], *, after: float) -> None:
+        self._begin = begin
+        self._loop = asyncio.get_running_loop()
+        self._sent_at = self._loop.time()
+        self._timer = self._loop.call_later(after, self.now)
+        self._answer: asyncio.Future[list[Any]] | None = None
+
+    @property
+    def under_way(self) -> bool:
+        """Whether it is being begun, or was."""
+        return self._answer is not None
+
+    def now(self) -> None:
+        """Begin it, unless it is begun already."""
+        self._begun_with()
+
+    def drop(self) -> None:
+        """Never begin it: it was not sent."""
+        self._timer.cancel()
+
+    async def begun(self, ending: CallEnding | None, *, within: float) -> Begun:
+        """
+        Return what beginning it found; raise what it was refused with, or TimeoutError.
+
+        If it was not begun before, *ending* is kept at the same time, if there is one.
+        """
+        answer = self._begun_with(ending)
+        return Begun.read(granted(await link.within(within, answer)))
+
+    def _begun_with(self, ending: CallEnding | None = None) -> asyncio.Future[list[Any]]:
+        if self._answer is None:
+            self._timer.cancel()
+            lasted = int((self._loop.time() - self._sent_at) * 1000)
+            self._answer = self._begin(lasted=lasted, **(ending.fields if ending else {}))
+        return self._answer
 
 
 class Calls:
@@ -159,10 +220,9 @@ class Calls:
         with self.unsent_if_cancelled(rollout, call):
             return Begun.read(await self._link.run(step.script, **step.fields))
 
-    def mark(self, rollout: RolloutKey, call: Call, *, sandbox: str) -> "Marking":
-        """Begin *call* without waiting for it; it is as good as begun once the server has read it."""
-        step = self.step(rollout, call, sandbox=sandbox)
-        return Marking(self._link.begin(step.script, **step.fields))
+    def mark(self, rollout: RolloutKey, call: Call, *, sandbox: str, after: float) -> Marking:
+        """Begin *call*, which is sent now, *after* so many seconds or together with its end."""
+        return Marking(partial(self._begin, rollout, call, sandbox), after=after)
 
     def step(self, rollout: RolloutKey, call: Call, *, sandbox: str | None = None) -> Step:
         """Return the beginning of a call as part of something larger."""
@@ -189,42 +249,22 @@ class Calls:
             self._link.post("retract", rollout=rollout, call=call.id, attempt=call.attempt)
             raise
 
-    async def finish(
-        self,
-        rollout: RolloutKey,
-        call: str,
-        *,
-        result: bytes,
-        outcome: str,
-        boot: str = "",
-        shown: int = 0,
-        within: float = math.inf,
-    ) -> Finished:
-        """
-        Keep the call's result, unless one is kept already; raises TimeoutError after *within* seconds.
-
-        *outcome* is the class it is counted under, *boot* the sandbox's boot that
-        answered, *shown* how many characters the model sees of it.
-        """
-        _bounded(result)
-        fields: dict[str, str | int | bytes] = {"boot": boot} if boot else {}
-        answer = await self._link.run_within(
-            within,
-            "finish",
-            rollout=rollout,
-            call=call,
-            result=result,
-            outcome=word("outcome", outcome),
-            shown=shown,
-            **fields,
-        )
+    async def finish(self, rollout: RolloutKey, call: str, ending: CallEnding, *, within: float = math.inf) -> Finished:
+        """Keep what a call came to, unless that is kept already; raises TimeoutError after *within* seconds."""
+        answer = await self._link.run_within(within, "finish", rollout=rollout, call=call, **ending.fields)
         first = answer[0] == b"kept"
         return Finished(
-            result=result if first else answer[1],
+            result=ending.result if first else answer[1],
             first=first,
             verdict=answer[2].decode(),
             cause=answer[3].decode(),
         )
+
+    def _begin(
+        self, rollout: RolloutKey, call: Call, sandbox: str, **more: str | int | bytes
+    ) -> asyncio.Future[list[Any]]:
+        step = self.step(rollout, call, sandbox=sandbox)
+        return self._link.begin(step.script, **step.fields, **more)
 
     async def retract(self, rollout: RolloutKey, call: str, *, attempt: str) -> bool:
         """

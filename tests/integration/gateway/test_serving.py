@@ -77,6 +77,15 @@ def test_an_answer_comes_in_one_piece(gateway: Served) -> None:
             assert line.recv(65536).endswith(b"}")
 
 
+def test_a_body_that_waits_to_be_asked_for_is_asked_for(gateway: Served) -> None:
+    body = json.dumps(CALL)
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=30) as line:
+        line.sendall(f"{HEAD}Content-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n".encode())
+        assert line.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        line.sendall(body.encode())
+        assert line.recv(65536).startswith(b"HTTP/1.1 200")
+
+
 def test_a_body_in_chunks_is_read(gateway: Served) -> None:
     body = json.dumps(CALL).encode()
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"

@@ -16,7 +16,7 @@ from rollcage.rollouts.sealing import seal
 from rollcage.store.records import Subject, Verdict
 from support.frail_line import OldRelease, frail_line
 from support.grading import function
-from support.stage import eventually
+from support.waiting import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,8 @@ from rollcage.rollouts.actions import Outcome
 from rollcage.rollouts.errors import StillRunning, TooLarge
 from rollcage.store.settings import Settings
 from support.environments import environment
-from support.stage import ENVIRONMENT, address, eventually, open_stage
+from support.stage import ENVIRONMENT, address, open_stage
+from support.waiting import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,10 +15,13 @@ from rollcage.core.endings import EndCause, Ending
 from rollcage.core.verdict_words import Cause
 from rollcage.rollouts.actions import Outcome, prepare
 from rollcage.rollouts.errors import Masked, NoSandbox
+from rollcage.rollouts.usecases import open_use_cases
 from rollcage.store.claims import Claim
+from rollcage.store.store import open_store
 from support.frail_line import frail_line
-from support.stage import address, eventually
-from support.waiting import until
+from support.stage import BRISK, address
+from support.toolserver import SIGNER
+from support.waiting import eventually, until
 
 if TYPE_CHECKING:
     from support.local_toolserver import LocalToolserver
@@ -390,3 +393,19 @@ async def exists(stage: Stage, name: str) -> bool:
 
 async def spent(stage: Stage, name: str) -> bool:
     return name in await stage.store.pools.spent(stage.environment.name)
+
+
+async def test_a_gateway_that_closes_under_a_call_leaves_it_to_the_next_one(stage: Stage) -> None:
+    await stage.sandbox("sbx-1")
+    async with open_store(stage.settings) as store:
+        async with open_use_cases(store, SIGNER, patience=BRISK) as closing:
+            call = asyncio.create_task(closing.act(stage.action("c1", "echo x >> note; sleep 0.3; echo done")))
+            await asyncio.to_thread(until, (stage.workdir("sbx-1") / "note").exists)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    again = await stage.shell("c1", "echo x >> note; sleep 0.3; echo done")
+
+    assert again.output == "done\n"
+    assert (stage.workdir("sbx-1") / "note").read_text() == "x\n"

@@ -12,7 +12,8 @@ from rollcage.core.ids import RolloutId
 from rollcage.rollouts.errors import SandboxUnreachable
 from rollcage.rollouts.sealing import seal
 from support.frail_line import OldRelease, frail_line
-from support.stage import ENVIRONMENT, TENANT, Stage, eventually
+from support.stage import ENVIRONMENT, TENANT, Stage
+from support.waiting import eventually
 
 ROLLOUT = RolloutId(TENANT, "r1")
 

@@ -1,4 +1,4 @@
-"""What a call comes to that was sent while it was marked, and whose mark then came to something else."""
+"""What a call comes to that was sent before it was marked, and whose mark then came to something else."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import pytest
 from rollcage.core.errors import CallConflict, RolloutEnded
 from rollcage.core.ids import RolloutId
 from rollcage.core.verdict_words import Cause
+from rollcage.rollouts import beginning
 from rollcage.rollouts.actions import Outcome, prepare
 from rollcage.rollouts.errors import Masked
+from rollcage.store.calls import CallEnding
 from support.environments import environment
 from support.stage import ENVIRONMENT, RUN, TENANT
+from support.waiting import eventually, until
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -57,7 +60,7 @@ async def test_a_result_that_the_record_has_counts_before_the_sandboxs_own(stage
     prepared = prepare(action)
     await stage.store.calls.begin(prepared.key, prepared.call)
     first = b'{"call_id":"c2","tool":"shell","class":"ok","output":"first","data":{},"facts":{}}'
-    await stage.store.calls.finish(prepared.key, "c2", result=first, outcome="ok")
+    await stage.store.calls.finish(prepared.key, "c2", CallEnding(first, "ok"))
 
     answer = await stage.use_cases.act(action)
 
@@ -106,3 +109,54 @@ async def test_a_caller_that_goes_away_at_once_and_asks_again_finds_one_run(stag
     assert again.output == "done\n"
     assert (await stage.steps())[1:] == [("c2", "ok", "done\n")]
     assert (stage.workdir("sbx-1") / "note").read_text() == "x\n"
+
+
+async def test_a_short_call_is_marked_and_recorded_in_one_round_trip(
+    stage: Stage, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beginning, "_MARKED_AFTER", 60.0)
+    await stage.sandbox("sbx-1")
+    await stage.shell("c1")
+    await redis.config_resetstat()
+
+    await stage.shell("c2", "echo done")
+
+    assert (await redis.info("commandstats"))["cmdstat_evalsha"]["calls"] == 1
+    assert (await stage.steps())[1:] == [("c2", "ok", "done\n")]
+
+
+async def test_a_call_that_runs_can_be_seen_in_the_record(stage: Stage) -> None:
+    await stage.sandbox("sbx-1")
+    await stage.shell("c1")
+    call = asyncio.create_task(stage.shell("c2", "until [ -e go ]; do sleep 0.01; done"))
+
+    async def seen() -> bool:
+        return len((await stage.use_cases.trajectory(ROLLOUT)).items) == 2
+
+    await eventually(seen)
+    (stage.workdir("sbx-1") / "go").touch()
+    await call
+
+    assert (await stage.steps())[1:] == [("c2", "ok", "")]
+
+
+async def test_a_call_that_its_caller_left_before_it_was_marked_is_recorded_all_the_same(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beginning, "_MARKED_AFTER", 60.0)
+    await stage.sandbox("sbx-1")
+    await stage.shell("c1")
+    call = asyncio.create_task(stage.shell("c2", "echo x >> note; until [ -e go ]; do sleep 0.01; done; echo done"))
+    note = stage.workdir("sbx-1") / "note"
+    await asyncio.to_thread(until, note.exists)
+
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    (stage.workdir("sbx-1") / "go").touch()
+
+    async def recorded() -> bool:
+        return (await stage.steps())[1:] == [("c2", "ok", "done\n")]
+
+    await eventually(recorded)
+    assert note.read_text() == "x\n"

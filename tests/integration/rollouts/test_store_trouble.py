@@ -18,7 +18,8 @@ from rollcage.rollouts.actions import Outcome
 from rollcage.store.records import Sandbox, Subject
 from rollcage.store.server import ServerConfig, find_executable, running
 from rollcage.store.settings import Settings
-from support.stage import ENVIRONMENT, TENANT, Stage, address, eventually, open_stage
+from support.stage import ENVIRONMENT, TENANT, Stage, address, open_stage
+from support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

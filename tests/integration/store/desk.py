@@ -1,6 +1,5 @@
 """A store under test, a clock that the test turns, and short words for what tests do with them."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -11,6 +10,7 @@ from rollcage.store.calls import Begun, Call
 from rollcage.store.claims import Claim
 from rollcage.store.records import Rollout, Sandbox, Subject, Verdict
 from rollcage.store.store import Leader, Store
+from support.waiting import eventually
 
 ENVIRONMENT = "py"
 TENANT = "acme"
@@ -67,7 +67,7 @@ class Desk:
         async def enough() -> bool:
             return await self.waiting() == count
 
-        await until(enough)
+        await eventually(enough)
 
 
 def sandbox(name: str) -> Sandbox:
@@ -95,9 +95,3 @@ def wish(
 
 def call(name: str = "call-1", *, attempt: str = "attempt-1", digest: str = "h1", arguments: bytes = b"{}") -> Call:
     return Call(id=name, hash=digest, attempt=attempt, arguments=arguments)
-
-
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Ask until it is so; asking gives the others their turn. The suite's time limit ends a hopeless wait."""
-    while not await condition():
-        pass

@@ -1,6 +1,7 @@
 """What the record of calls promises, on a real Redis."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
@@ -14,9 +15,10 @@ from rollcage.core.errors import (
     RolloutUnknown,
     StoreRecovering,
 )
-from rollcage.store.calls import MAX_PAYLOAD, CallState
+from rollcage.store.calls import MAX_PAYLOAD, CallEnding, CallState, Marking
 from rollcage.store.settings import Settings
 from rollcage.store.store import open_store
+from support.waiting import eventually
 
 
 @pytest.fixture
@@ -45,7 +47,7 @@ async def test_an_attempt_whose_answer_was_lost_may_ask_again(placed: Desk) -> N
 async def test_a_finished_call_is_answered_byte_for_byte(placed: Desk) -> None:
     await placed.begin("r1")
     result = bytes(range(256))
-    await placed.store.calls.finish(key("r1"), "call-1", result=result, outcome="ok")
+    await placed.store.calls.finish(key("r1"), "call-1", CallEnding(result, "ok"))
 
     again = await placed.begin("r1", attempt="attempt-2")
 
@@ -54,7 +56,7 @@ async def test_a_finished_call_is_answered_byte_for_byte(placed: Desk) -> None:
 
 async def test_an_empty_result_is_a_result(placed: Desk) -> None:
     await placed.begin("r1")
-    await placed.store.calls.finish(key("r1"), "call-1", result=b"", outcome="ok")
+    await placed.store.calls.finish(key("r1"), "call-1", CallEnding(b"", "ok"))
 
     assert (await placed.begin("r1")).result == b""
 
@@ -68,16 +70,16 @@ async def test_other_arguments_under_the_same_id_are_a_conflict(placed: Desk) ->
 
 async def test_the_first_result_stands(placed: Desk) -> None:
     await placed.begin("r1")
-    await placed.store.calls.finish(key("r1"), "call-1", result=b"first", outcome="ok")
+    await placed.store.calls.finish(key("r1"), "call-1", CallEnding(b"first", "ok"))
 
-    second = await placed.store.calls.finish(key("r1"), "call-1", result=b"second", outcome="failed")
+    second = await placed.store.calls.finish(key("r1"), "call-1", CallEnding(b"second", "failed"))
 
     assert (second.first, second.result) == (False, b"first")
 
 
 async def test_what_was_never_begun_cannot_be_finished(placed: Desk) -> None:
     with pytest.raises(CallUnknown):
-        await placed.store.calls.finish(key("r1"), "call-1", result=b"", outcome="ok")
+        await placed.store.calls.finish(key("r1"), "call-1", CallEnding(b"", "ok"))
 
 
 async def test_no_call_is_begun_after_a_verdict(placed: Desk) -> None:
@@ -93,7 +95,7 @@ async def test_a_result_that_comes_after_the_verdict_is_kept_and_the_verdict_tol
     await placed.begin("r1")
     await placed.store.rollouts.end(subject("r1"), FAILED_NODE)
 
-    late = await placed.store.calls.finish(key("r1"), "call-1", result=b"late", outcome="ok")
+    late = await placed.store.calls.finish(key("r1"), "call-1", CallEnding(b"late", "ok"))
 
     assert (late.first, late.verdict, late.cause) == (True, "masked", "node_lost")
 
@@ -139,7 +141,7 @@ async def test_a_call_that_was_taken_back_spends_no_budget(placed: Desk) -> None
 
 async def test_a_finished_call_cannot_be_taken_back(placed: Desk) -> None:
     await placed.begin("r1")
-    await placed.store.calls.finish(key("r1"), "call-1", result=b"", outcome="ok")
+    await placed.store.calls.finish(key("r1"), "call-1", CallEnding(b"", "ok"))
 
     assert not await placed.store.calls.retract(key("r1"), "call-1", attempt="attempt-1")
 
@@ -148,7 +150,7 @@ async def test_a_trajectory_is_read_in_order_and_in_pages(placed: Desk) -> None:
     for i in range(5):
         await placed.store.calls.begin(key("r1"), call(f"call-{i}", arguments=b"%d" % i))
     for i in (3, 1, 0, 2):
-        await placed.store.calls.finish(key("r1"), f"call-{i}", result=b"r%d" % i, outcome="ok")
+        await placed.store.calls.finish(key("r1"), f"call-{i}", CallEnding(b"r%d" % i, "ok"))
 
     first = await placed.store.calls.trajectory(key("r1"), limit=3)
     rest = await placed.store.calls.trajectory(key("r1"), cursor=first.cursor, limit=3)
@@ -186,11 +188,90 @@ async def test_what_is_too_large_to_record_is_refused_before_it_is_sent() -> Non
 
 async def test_the_record_expires_with_its_rollout(placed: Desk, settings: Settings) -> None:
     await placed.begin("r1")
-    await placed.store.calls.finish(key("r1"), "call-1", result=b"x", outcome="ok")
+    await placed.store.calls.finish(key("r1"), "call-1", CallEnding(b"x", "ok"))
     await placed.store.rollouts.end(subject("r1"), TRAINED)
 
+    await assert_expiring(placed, settings)
+
+
+async def test_a_call_begun_with_its_end_expires_as_well(placed: Desk, settings: Settings) -> None:
+    await marking(placed).begun(CallEnding(b"x", "ok"), within=5)
+    await placed.store.rollouts.end(subject("r1"), TRAINED)
+
+    await assert_expiring(placed, settings)
+
+
+async def assert_expiring(placed: Desk, settings: Settings) -> None:
     names = [name async for name in placed.redis.scan_iter(f"*rollout:{key('r1')}*")]
     lives = [await placed.redis.pttl(name) for name in names]
 
     assert len(names) == 6
     assert all(0 < life <= settings.retention.total_seconds() * 1000 for life in lives)
+
+
+def marking(desk: Desk, name: str = "call-1", *, after: float = 60.0, attempt: str = "attempt-1") -> Marking:
+    return desk.store.calls.mark(key("r1"), call(name, attempt=attempt), sandbox="s1", after=after)
+
+
+async def test_a_call_that_is_over_before_it_was_marked_is_begun_with_its_end(placed: Desk) -> None:
+    begun = await marking(placed).begun(CallEnding(b"42", "ok", boot="b1", shown=2), within=5)
+
+    (one,) = (await placed.store.calls.trajectory(key("r1"))).items
+    rollout = await placed.record("r1")
+    assert (begun.state, begun.number) == (CallState.KEPT, 1)
+    assert (one.number, one.id, one.result, one.outcome) == (1, "call-1", b"42", "ok")
+    assert rollout.calls == 1
+    # Whoever asks now finds it over, as after a call that was marked first.
+    again = await placed.begin("r1", attempt="attempt-2")
+    assert (again.state, again.result, again.boot) == (CallState.FINISHED, b"42", "b1")
+
+
+async def test_a_call_that_was_marked_late_is_dated_by_when_it_was_sent(placed: Desk) -> None:
+    sent = marking(placed)
+    await asyncio.sleep(0.02)
+
+    begun = await sent.begun(CallEnding(b"", "ok"), within=5)
+
+    (one,) = (await placed.store.calls.trajectory(key("r1"))).items
+    assert one.finished_at
+    assert one.begun_at == begun.begun_at
+    assert one.finished_at - one.begun_at >= timedelta(milliseconds=20)
+
+
+async def test_a_call_that_takes_longer_is_marked_while_it_runs(placed: Desk) -> None:
+    sent = marking(placed, after=0.0)
+
+    async def marked() -> bool:
+        return bool((await placed.store.calls.trajectory(key("r1"))).items)
+
+    await eventually(marked)
+    begun = await sent.begun(CallEnding(b"42", "ok"), within=5)
+
+    # Its end is still to be kept.
+    assert begun.state is CallState.NEW
+    assert (await placed.store.calls.trajectory(key("r1"))).items[0].result is None
+
+
+async def test_the_end_of_a_call_that_somebody_else_began_is_not_kept_as_ours(placed: Desk) -> None:
+    await placed.begin("r1", attempt="attempt-2")
+
+    begun = await marking(placed).begun(CallEnding(b"42", "ok"), within=5)
+
+    assert begun.state is CallState.RUNNING
+    assert (await placed.begin("r1")).result is None
+
+
+async def test_a_rollout_that_has_ended_keeps_no_end_of_a_later_call(placed: Desk) -> None:
+    await placed.store.rollouts.end(subject("r1"), TRAINED)
+
+    with pytest.raises(RolloutEnded):
+        await marking(placed).begun(CallEnding(b"42", "ok"), within=5)
+
+    assert not (await placed.store.calls.trajectory(key("r1"))).items
+
+
+async def test_a_call_that_was_not_sent_is_never_marked(placed: Desk) -> None:
+    marking(placed, after=0.01).drop()
+    await asyncio.sleep(0.05)
+
+    assert (await placed.record("r1")).calls == 0

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from integration.store.desk import FAILED_NODE, PATIENCE, TRAINED, Desk, call, key, sandbox, subject, until, wish
+from integration.store.desk import FAILED_NODE, PATIENCE, TRAINED, Desk, call, key, sandbox, subject, wish
 from rollcage.core.errors import ClaimTimedOut, MayHaveRun, QueueFull, RolloutEnded
-from rollcage.store.calls import CallState
+from rollcage.store.calls import CallEnding, CallState
 from rollcage.store.claims import Claims
 from rollcage.store.records import State
 from rollcage.store.settings import Settings
 from rollcage.store.store import open_store
 from rollcage.store.wakes import Wakes
+from support.waiting import eventually
 
 AT_ONCE = timedelta()
 SOON = timedelta(milliseconds=50)
@@ -320,7 +321,7 @@ async def test_an_impatient_caller_does_not_shorten_the_wait_of_a_patient_one(de
 async def test_a_repeated_first_call_of_an_ended_rollout_is_answered_from_the_record(desk: Desk) -> None:
     await desk.offer("s1")
     await desk.store.claims.start(wish("r1"), call())
-    await desk.store.calls.finish(key("r1"), "call-1", result=b"42", outcome="ok")
+    await desk.store.calls.finish(key("r1"), "call-1", CallEnding(b"42", "ok"))
     await desk.store.rollouts.end(subject("r1"), TRAINED)
 
     assert (await desk.store.claims.start(wish("r1"), call())).result == b"42"
@@ -409,6 +410,6 @@ async def test_a_waiter_sits_a_loss_of_memory_out(desk: Desk) -> None:
     async def back() -> bool:
         return await desk.waiting() == 1
 
-    await until(back)
+    await eventually(back)
     await desk.offer("s1")
     assert await asyncio.wait_for(task, PATIENCE.total_seconds()) == "s1"

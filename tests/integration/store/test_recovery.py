@@ -7,6 +7,7 @@ from redis.asyncio import Redis
 
 from integration.store.desk import ENVIRONMENT, TRAINED, Desk, key, sandbox, subject, wish
 from rollcage.core.errors import RestoreConflict, SchemaMismatch, StoreRecovering, StoreUnavailable
+from rollcage.store.calls import CallEnding
 from rollcage.store.pools import Fate
 from rollcage.store.records import Subject
 from rollcage.store.recovery import SCHEMA, Phase
@@ -51,7 +52,7 @@ async def test_a_pod_that_knows_only_its_rollouts_key_is_restored_and_named_late
     await desk.leader.recovery.restore(Subject(key("r1"), ENVIRONMENT), sandbox("s1"), may_have_run=True)
     assert (await desk.record("r1")).subject.rollout is None
     await desk.begin("r1")
-    await desk.store.calls.finish(key("r1"), "call-1", result=b"x", outcome="ok")
+    await desk.store.calls.finish(key("r1"), "call-1", CallEnding(b"x", "ok"))
 
     assert await desk.claim("r1") == "s1"
 

@@ -7,6 +7,7 @@ import pytest
 from integration.store.desk import FAILED_NODE, TENANT, TRAINED, Desk, key, subject
 from rollcage.core.errors import RolloutEnded, RolloutUnknown
 from rollcage.core.ids import RunId, tenant_key
+from rollcage.store.calls import CallEnding
 from rollcage.store.records import State, Verdict
 from rollcage.store.rollouts import MAX_EVIDENCE, Label
 
@@ -131,7 +132,7 @@ async def test_a_run_knows_its_figures(desk: Desk) -> None:
     await desk.claim("r1")
     await desk.claim("r2")
     await desk.begin("r1")
-    await desk.store.calls.finish(key("r1"), "call-1", result=b"", outcome="timed_out")
+    await desk.store.calls.finish(key("r1"), "call-1", CallEnding(b"", "timed_out"))
     await desk.store.rollouts.end(subject("r1"), FAILED_NODE)
 
     run = await desk.store.rollouts.run(RUN)

@@ -18,7 +18,7 @@ def test_a_script_has_the_name_that_the_server_will_give_it() -> None:
 
 
 def test_parts_are_not_scripts_of_their_own() -> None:
-    assert scripts.load().keys() == TEXTS.keys() - {"base", "index", "pool"}
+    assert scripts.load().keys() == TEXTS.keys() - {"base", "ending", "index", "pool"}
 
 
 def test_every_script_says_what_it_is_for() -> None:

@@ -14,7 +14,7 @@ from importlib.resources import files
 from rollcage.store.keys import TEMPLATES
 
 _USES = "-- uses: "
-_PARTS = frozenset({"base", "index", "pool"})
+_PARTS = frozenset({"base", "ending", "index", "pool"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,9 @@ def load() -> Mapping[str, Script]:
 def _assembled(texts: Mapping[str, str], name: str) -> Script:
     first = texts[name].splitlines()[0]
     uses = first.removeprefix(_USES).split() if first.startswith(_USES) else []
-    table = ", ".join(f"{key} = '{template}'" for key, template in TEMPLATES.items())
-    text = "\n".join([f"local KEY = {{{table}}}", *(texts[part] for part in ("base", *uses, name))])
+    body = "\n".join(texts[part] for part in ("base", *uses, name))
+    # Made anew at every run, so only with what is used.
+    table = ", ".join(f"{key} = '{template}'" for key, template in TEMPLATES.items() if f"'{key}'" in body)
+    text = f"local KEY = {{{table}}}\n{body}"
     # The server names scripts by their SHA-1; nothing secret rests on it.
     return Script(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())

@@ -1,11 +1,13 @@
--- Mark a call as possibly delivered, before it is sent: from here on it runs at most once.
+-- uses: ending
+-- Mark a call as possibly delivered: from here on it runs at most once.
 --
 -- The same attempt again is still new (its answer was lost on the way); any
--- other attempt finds the mark and must not send.
+-- other attempt finds the mark and must not send. A call that was over before
+-- it could be marked brings its result along, and how long ago it was sent.
 
 local r, call_id = key('rollout', arg.rollout), arg.call
 local f = call('HMGET', r, 'state', 'sandbox', 'card', 'verdict', 'cause', 'environment', 'run', 'calls', 'bytes',
-  'begun_at', 'boot', 'delivered', 'kept_at')
+  'begun_at', 'boot', 'delivered', 'kept_at', 'results_kept_at')
 local since, boot = text(f[10]), text(f[11])
 
 local mark = call('HGET', key('marks', arg.rollout), call_id)
@@ -26,13 +28,23 @@ if number(f[8]) >= tonumber(arg.max_calls) or number(f[9]) >= tonumber(arg.max_b
   return refuse('record_full', text(f[8]), text(f[9]))
 end
 
-local n = number(f[8]) + 1
-call('HSET', r, 'calls', n, 'delivered', number(f[12]) + 1, 'bytes', number(f[9]) + #arg.arguments)
-call('HSET', key('marks', arg.rollout), call_id, table.concat({n, arg.hash, arg.attempt, tostring(now)}, ' '))
+local n, begun_at = number(f[8]) + 1, now - number(arg.lasted)
+local bytes = number(f[9]) + #arg.arguments
+mark = table.concat({n, arg.hash, arg.attempt, tostring(begun_at)}, ' ')
+if arg.result then
+  mark, bytes = mark .. ended(), bytes + #arg.result
+  call('HSET', key('results', arg.rollout), call_id, arg.result)
+end
+call('HSET', r, 'calls', n, 'delivered', number(f[12]) + 1, 'bytes', bytes)
+call('HSET', key('marks', arg.rollout), call_id, mark)
 call('HSET', key('arguments', arg.rollout), call_id, arg.arguments)
 local length = call('RPUSH', key('order', arg.rollout), call_id)
 call('ZADD', key('activity', f[6]), now, arg.rollout)
 if f[7] then call('HINCRBY', key('run', f[7]), 'calls', 1) end
+if arg.result then
+  if arg.boot and boot == '' then call('HSET', r, 'boot', arg.boot) end
+  count_ended(r, f[7], f[14])
+end
 
 -- Prolonged now and then, not by every call: each of these costs as much as a write. New keys have no end yet.
 if length == 1 or now - number(f[13]) > tonumber(arg.retention) / 100 then
@@ -40,4 +52,6 @@ if length == 1 or now - number(f[13]) > tonumber(arg.retention) / 100 then
   keep(r)
   for _, part in ipairs({'marks', 'arguments', 'order', 'results'}) do keep(key(part, arg.rollout)) end
 end
-return {'new', tostring(n), tostring(now), f[3], '', '', '', since, boot}
+-- Whoever brought the result knows the rest.
+if arg.result then return {'kept', tostring(n), tostring(begun_at), '', '', '', '', '', ''} end
+return {'new', tostring(n), tostring(begun_at), f[3], '', '', '', since, boot}

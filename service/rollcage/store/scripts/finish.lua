@@ -1,3 +1,4 @@
+-- uses: ending
 -- Keep what a call came to. The first result stays; the answer is what stands in the record.
 
 local r, marks, results = key('rollout', arg.rollout), key('marks', arg.rollout), key('results', arg.rollout)
@@ -11,14 +12,9 @@ end
 if arg.boot and not f[6] then call('HSET', r, 'boot', arg.boot) end
 
 if call('HSETNX', results, arg.call, arg.result) == 1 then
-  call('HSET', marks, arg.call, mark .. ' ' .. tostring(now) .. ' ' .. arg.outcome .. ' ' .. arg.shown)
+  call('HSET', marks, arg.call, mark .. ended())
   call('HSET', r, 'bytes', number(f[7]) + #arg.result)
-  -- The first result makes the key; later ones prolong it now and then.
-  if now - number(f[8]) > tonumber(arg.retention) / 100 then
-    call('HSET', r, 'results_kept_at', now)
-    keep(results)
-  end
-  if f[3] then call('HINCRBY', key('run', f[3]), 'outcome:' .. arg.outcome, 1) end
+  count_ended(r, f[3], f[8])
   if f[1] == 'bound' then call('ZADD', key('activity', f[2]), now, arg.rollout) end
   return {'kept', '', text(f[4]), text(f[5])}
 end

@@ -63,8 +63,8 @@ class AgentRft:
                 self._parts.metrics.requests_refused.at(LimitLabel.BODY).inc()
             await send_problem(send, answer, close=close)
         else:
+            await send_json(scope, send, answer, close=close)
             self._count(HTTPStatus.OK)
-            await send_json(send, answer, close=close)
 
     async def _served(self, scope: Scope, receive: Receive) -> bytes | Problem:
         parts = self._parts
