@@ -25,7 +25,7 @@ from rollcage.core.verdict_words import Cause, Word
 from rollcage.gateway.app import gateway
 from rollcage.gateway.serving import server
 from rollcage.rollouts.usecases import open_use_cases
-from rollcage.store.calls import Call
+from rollcage.store.calls import Call, CallEnding
 from rollcage.store.claims import Claim
 from rollcage.store.pools import LEVELS_HOLD, Level
 from rollcage.store.records import Sandbox, Subject, Verdict
@@ -157,9 +157,8 @@ class WrittenRollout:
         calls = self.scene.store.calls
         await calls.begin(self.rollout.key, Call(name, digest, name, json.dumps(asked).encode()))
         self.scene.clock.now += lasted
-        await calls.finish(
-            self.rollout.key, name, result=json.dumps(result).encode(), outcome=outcome, shown=len(output)
-        )
+        ending = CallEnding(json.dumps(result).encode(), outcome, shown=len(output))
+        await calls.finish(self.rollout.key, name, ending)
 
     async def grade(self, score: float, *, item: str) -> None:
         """Give the score."""

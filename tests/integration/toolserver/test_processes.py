@@ -11,6 +11,7 @@ import pytest
 
 from rollcage.wire.messages import OutcomeClass
 from support.local_toolserver import alive
+from support.waiting import until
 
 if TYPE_CHECKING:
     from support.local_toolserver import LocalToolserver
@@ -66,6 +67,7 @@ def test_a_background_process_does_not_hold_its_command_up(sandbox: LocalToolser
 def test_a_command_does_not_end_what_another_one_runs(sandbox: LocalToolserver, word: str) -> None:
     sandbox.call("session_create", session="s")
     sandbox.call("session_run", session="s", command=f"sleep {word} &")
+    until(lambda: len(alive(word)) == 1)
 
     sandbox.shell("setsid sleep 1000 & true")
 
@@ -77,6 +79,7 @@ def test_zombies_are_reaped(sandbox: LocalToolserver) -> None:
     sandbox.call("session_create", session="s")
     sandbox.call("session_run", session="s", command=orphans)
 
-    result = sandbox.shell(f"ps -o stat= --ppid {sandbox.process.pid} | grep -c Z")
+    zombies = f"ps -o stat= --ppid {sandbox.process.pid} | grep -c Z"
 
-    assert result.output.startswith("0\n")
+    # One that ends just now may wait for its turn.
+    until(lambda: sandbox.shell(zombies).output.startswith("0\n"))

@@ -62,6 +62,8 @@ def test_the_exit_code_persists_for_the_next_command(session: Session) -> None:
 def test_background_processes_live_until_the_session_is_closed(session: Session) -> None:
     word = "123456.789"
     session.run(f"sleep {word} &")
+    # The shell does not wait until what it forked has become what it is.
+    until(lambda: len(alive(word)) == 1)
     session.run("true")
     assert len(alive(word)) == 1
 

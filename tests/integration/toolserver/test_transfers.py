@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.waiting import until
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -211,7 +213,15 @@ def test_eight_transfers_at_once_are_the_most(sandbox: LocalToolserver) -> None:
     try:
         for connection in connections:
             connection.sendall(head)
-        assert sandbox.upload("file", b"x").status == 200
+
+        def eighth_gets_through() -> bool:
+            try:
+                return sandbox.upload("file", b"x").status == 200
+            except ConnectionError:
+                # One that was closed before is still counted.
+                return False
+
+        until(eighth_gets_through)
     finally:
         for connection in connections:
             connection.close()
