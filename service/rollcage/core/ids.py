@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final, NewType
 
 from rollcage.core.errors import RollcageError
+from rollcage.core.values import value
 
 RunKey = NewType("RunKey", str)
 RolloutKey = NewType("RolloutKey", str)
@@ -63,7 +64,7 @@ class RunId:
         return RunKey(_hashed("run", self.tenant, self.name))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RolloutId:
     """One trajectory, by the id that its trainer gave it."""
 

@@ -12,6 +12,7 @@ from enum import StrEnum, auto
 from typing import TypeAlias
 
 from rollcage.core.endings import Ending
+from rollcage.core.values import value
 from rollcage.core.verdict_words import Cause, Word
 
 
@@ -55,7 +56,7 @@ class CpuTime:
     promised_cores: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CallCame:
     """What a call came to, and what stood before."""
 

@@ -7,7 +7,6 @@ a repeat is the same to the byte.
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Final
@@ -16,6 +15,7 @@ import orjson
 
 from rollcage.core.environment import Environment
 from rollcage.core.ids import RolloutId, RolloutKey
+from rollcage.core.values import value
 from rollcage.rollouts.arguments import canonical, fingerprint, whole
 from rollcage.store.calls import Call, CallEnding
 
@@ -36,7 +36,7 @@ class Outcome(StrEnum):
     REFUSED = "refused"  # a budget is spent, too many calls at once, or the sandbox is gone by its own doing
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Action:
     """One tool call of a rollout, and how long all of it may take."""
 
@@ -51,7 +51,7 @@ class Action:
     max_waiting: int = MAX_WAITING
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Answer:
     """What the model is told, and the record behind it."""
 
@@ -80,7 +80,7 @@ class Answer:
         return dict(orjson.loads(self.result).get("facts") or {})
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Prepared:
     """An action, ready to be recorded and sent."""
 

@@ -10,7 +10,6 @@ go on in the same way.
 """
 
 import asyncio
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
@@ -22,6 +21,7 @@ from rollcage.core.errors import (
     StoreRecovering,
     StoreUnavailable,
 )
+from rollcage.core.values import value
 from rollcage.rollouts.backlog import Backlog, Unsent
 from rollcage.rollouts.job import Job
 from rollcage.rollouts.routes import Route, Routes
@@ -41,7 +41,7 @@ _MARKED_AFTER: Final = 0.02
 _ALMOST_OVER: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Place:
     """Where a call goes, and what the record says of it: nothing if it is yet to be marked, or if Redis is away."""
 

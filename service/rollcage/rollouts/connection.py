@@ -3,11 +3,11 @@ One connection to a toolserver: a request at a time, and its answer or the knowl
 """
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 import httptools
 
+from rollcage.core.values import value
 from rollcage.wire.messages import BOOT_HEADER, REPLAYED_HEADER
 
 # An answer stays below 1 MB; whoever sends more than this is no toolserver.
@@ -25,7 +25,7 @@ class Cut(Exception):
     """No answer: the request may have arrived, and may have been carried out."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reply:
     """One HTTP answer, read to its end."""
 

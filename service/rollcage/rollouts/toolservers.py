@@ -6,7 +6,7 @@ contract is ``docs/toolserver.md``.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, Final
@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import orjson
 
+from rollcage.core.values import value
 from rollcage.core.verdict_facts import Came
 from rollcage.rollouts.connection import Connection, Cut, Reply, Unsent
 from rollcage.rollouts.line import Line
@@ -51,7 +52,7 @@ _CLASSES: Final = frozenset(OutcomeClass)
 _MOST_CALLS: Final = MOST_CALLS_HEADER.encode()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Heard:
     """What a sandbox said to a call, and what else it told."""
 

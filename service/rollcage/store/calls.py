@@ -18,6 +18,7 @@ from itertools import starmap
 from typing import Any, Final
 
 from rollcage.core.ids import RolloutKey, trainers_id, word
+from rollcage.core.values import value
 from rollcage.store import link
 from rollcage.store.link import Link, Step
 from rollcage.store.records import Page, Sandbox, moment
@@ -31,7 +32,7 @@ MAX_PAYLOAD: Final = 4 << 20
 _PAGE_BYTES: Final = 8 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Call:
     """
     A call that is about to be sent.
@@ -61,7 +62,7 @@ class CallState(StrEnum):
     KEPT = "kept"  # ours, and begun together with its end
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Begun:
     """
     A call in the record, and what is known of its rollout.
@@ -102,7 +103,7 @@ class Begun:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CallEnding:
     """
     What a call came to.

@@ -16,6 +16,7 @@ import re
 from asyncio import Future, TaskGroup
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from redis.asyncio import Redis
@@ -27,7 +28,7 @@ from redis.exceptions import TimeoutError as NoAnswer
 
 from rollcage.core.errors import RollcageError, StoreUnavailable
 from rollcage.store.keys import Keys
-from rollcage.store.pipe import Command, Pipe, open_pipe, packed
+from rollcage.store.pipe import Pipe, open_pipe, packed
 from rollcage.store.refusals import granted, refusal
 from rollcage.store.scripts import load
 from rollcage.store.settings import Settings
@@ -64,8 +65,8 @@ class _Order:
     """A command on its way, and who waits for its answer."""
 
     packed: bytes
-    # What to send instead if the server has forgotten the script.
-    whole: Command | None
+    # The script and what it is given, to be sent instead if the server has forgotten it; None once it is, or was none.
+    script: tuple[str, list[Value]] | None
     again: Callable[[Sequence["_Order"]], None]
     answer: Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     tries: int = 0
@@ -76,8 +77,9 @@ class _Order:
             return
         if not isinstance(answer, ResponseError):
             self.answer.set_result(answer)
-        elif self.whole and str(answer).startswith("NOSCRIPT"):
-            self.packed, self.whole = packed(self.whole), None
+        elif self.script and str(answer).startswith("NOSCRIPT"):
+            text, given = self.script
+            self.packed, self.script = packed(("EVAL", text, *given)), None
             self.again([self])
         else:
             self.answer.set_exception(_translated(answer))
@@ -202,12 +204,10 @@ class Link:
 
     def _order(self, script: str, fields: Mapping[str, Value]) -> _Order:
         found = self._scripts[script]
-        rest: list[Value] = [1, self._state_key, "retention", self._retention]
-        for pair in fields.items():
-            rest += pair
+        given: list[Value] = [1, self._state_key, "retention", self._retention, *chain.from_iterable(fields.items())]
         if self._clock:
-            rest += ("now", self._clock())
-        return _Order(packed(("EVALSHA", found.sha, *rest)), ("EVAL", found.text, *rest), self._submit)
+            given += ("now", self._clock())
+        return _Order(packed(("EVALSHA", found.sha, *given)), (found.text, given), self._submit)
 
     def _submit(self, orders: Sequence[_Order]) -> None:
         if self._closed:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import orjson
 
 from rollcage.core.ids import trainers_id
+from rollcage.core.values import value
 from rollcage.gateway.errors import BadRequest
 from rollcage.grading.protocol import Answer
 
@@ -46,7 +47,7 @@ class Address:
     tool: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolCall:
     """
     What a tool call says.
