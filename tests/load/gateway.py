@@ -14,6 +14,7 @@ import itertools
 import json
 import socket
 import statistics
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--each", type=int, default=25, help="calls of each side in a round")
     parser.add_argument("--slow-rounds", type=int, default=20, help="rounds with a command of 50 ms, 5 calls each")
+    parser.add_argument("--python", default=sys.executable, help="what runs the gateway, e.g. the service image's")
     parser.add_argument("--callers", type=int, default=8, help="rollouts at once, for calls per second")
 
 
@@ -63,7 +65,7 @@ def measure(options: argparse.Namespace) -> Outcome:
         stack.callback(lambda: runner.run(services.aclose()))
         servers = [_sandbox(stack, tmp, f"sbx-{number}") for number in range(options.callers + 1)]
         runner.run(_offered(redis.url, servers[1:]))
-        gateway = stack.enter_context(started(redis.url))
+        gateway = stack.enter_context(started(redis.url, python=options.python))
         direct, through = _Direct(servers[0]), _Through(gateway, "trace-0")
         quick = _alternate(direct, through, NOTHING, rounds=options.rounds, each=options.each)
         slow = _alternate(direct, through, FIFTY_MS, rounds=options.slow_rounds, each=5)

@@ -59,11 +59,15 @@ class Running:
 
 
 @contextmanager
-def started(url: str) -> Iterator[Running]:
-    """Lend a gateway; it is stopped when the block is left, if it still runs."""
-    command = [sys.executable, "-m", __name__, url]
+def started(url: str, *, python: str = sys.executable) -> Iterator[Running]:
+    """Lend a gateway, run by *python*; it is stopped when the block is left, if it still runs."""
+    # Another Python brings its own standard library along.
+    ours = [path for path in sys.path if not path.startswith(sys.base_prefix)]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        [python, "-m", __name__, url],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(ours)},
     ) as process:
         try:
             assert process.stdout
