@@ -25,15 +25,7 @@ def main(argv: list[str] | None = None) -> int:
 def _do(arguments: argparse.Namespace) -> None:
     match arguments.command:
         case "up":
-            cluster = kind.Cluster(arguments.shape, engine.ensure(install=arguments.install))
-            image = kind.choose_image(
-                cluster.engine,
-                source=arguments.node_image,
-                gvisor=arguments.gvisor,
-                install=arguments.install,
-            )
-            kind.up(cluster, image=image, gvisor=arguments.gvisor)
-            print(f"export KUBECONFIG={cluster.kubeconfig}")
+            _up(arguments)
         case "down":
             _down([arguments.shape] if arguments.shape else list(kind.SHAPES))
         case "load":
@@ -46,6 +38,20 @@ def _do(arguments: argparse.Namespace) -> None:
             print(cluster.kubeconfig)
         case "status":
             _status()
+
+
+def _up(arguments: argparse.Namespace) -> None:
+    cluster = kind.Cluster(arguments.shape, engine.ensure(install=arguments.install))
+    try:
+        image = kind.choose_image(
+            cluster.engine, source=arguments.node_image, gvisor=arguments.gvisor, install=arguments.install
+        )
+        kind.up(cluster, image=image, gvisor=arguments.gvisor)
+    except LabError:
+        # Who asked for a cluster and got none should not be left with an engine.
+        engine.stop_ours()
+        raise
+    print(f"export KUBECONFIG={cluster.kubeconfig}")
 
 
 def _down(shapes: list[str]) -> None:
