@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from support.waiting import eventually
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -35,3 +37,11 @@ class Counts:
     def __call__(self, name: str, **labels: str) -> float:
         """Return a sample, or 0 if there is none under these labels."""
         return self._metrics.registry.get_sample_value(f"rollcage_{name}", labels) or 0.0
+
+    async def come_to(self, value: float, name: str, **labels: str) -> None:
+        """Wait until a sample has this value: an answered call is counted a moment after its answer."""
+
+        async def there() -> bool:
+            return self(name, **labels) == value
+
+        await eventually(there)

@@ -81,6 +81,13 @@ class RolloutId:
         return RolloutKey(_hashed("rollout", self.tenant, self.name))
 
 
+# A rollout's calls, and those of a whole step, come close together.
+@lru_cache(maxsize=4096)
+def rollout_id(tenant: str, name: str) -> RolloutId:
+    """Return a rollout's id, which was checked before if it was met before."""
+    return RolloutId(tenant, name)
+
+
 def tenant_key(tenant: str) -> TenantKey:
     """Return the tenant's name inside the service."""
     return TenantKey(_hashed("tenant", trainers_id("tenant", tenant)))

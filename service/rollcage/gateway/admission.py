@@ -4,8 +4,6 @@ Bound what is served at once, and let it come to its end when the gateway stops.
 Counts in this process only. Places in line for a sandbox are the store's.
 """
 
-from collections import Counter
-
 from rollcage.gateway.errors import Overloaded, TenantBusy
 from rollcage.gateway.tenants import Tenant
 from rollcage.telemetry.labels import LimitLabel
@@ -20,7 +18,7 @@ class Admission:
         self._metrics = metrics
         # Looked up when somebody asks: every call would set it twice.
         metrics.requests_in_flight.at().set_function(lambda: self._all)
-        self._of: Counter[str] = Counter()
+        self._of: dict[str, int] = {}
         self._all = 0
         self.draining = False
 
@@ -34,18 +32,17 @@ class Admission:
         if self._all >= self._most:
             self._metrics.requests_refused.at(LimitLabel.IN_FLIGHT).inc()
             raise Overloaded(f"{self._all} calls are in flight")
-        if self._of[tenant.name] >= tenant.quotas.in_flight_calls:
+        theirs = self._of.get(tenant.name, 0)
+        if theirs >= tenant.quotas.in_flight_calls:
             self._metrics.requests_refused.at(LimitLabel.TENANT).inc()
             raise TenantBusy(quota=tenant.quotas.in_flight_calls)
         self._all += 1
-        self._of[tenant.name] += 1
+        self._of[tenant.name] = theirs + 1
 
     def leave(self, tenant: Tenant) -> None:
         """Count one out."""
         self._all -= 1
         self._of[tenant.name] -= 1
-        if not self._of[tenant.name]:
-            del self._of[tenant.name]
 
     def drain(self) -> None:
         """Stop being ready. What arrives is still served, for as long as the door stays open."""

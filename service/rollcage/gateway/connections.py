@@ -1,24 +1,33 @@
 """
 Look after single connections, where uvicorn does not.
 
-Bounds what a client can hold by saying little or too much, and sends answers
-in one piece. What is said on a connection is for the application, which finds
-in its scope a quicker way to give a whole answer at once.
+Bounds what a client can hold by saying little or too much, sends answers in one
+piece, and asks the application in a quicker way than by messages where it
+offers one. What is said on a connection is for the application.
 """
 
 import asyncio
+import math
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from rollcage.gateway.exchange import WHOLE, Headers
+from rollcage.gateway.exchange import AGAIN, WHOLE, Again, Whole
+from rollcage.wire import heads
 
 # Trainers send a few hundred bytes of headers; the parser itself knows no bound.
 HEADER_BYTES: Final = 32 * 1024
 
 # How often a connection is looked at, as part of the shortest time that it is given.
 _LOOKS: Final = 2
+
+# Heads that are known again on one connection: a trainer has a few, whoever has more varies them on purpose.
+_MOST_HEADS: Final = 8
+_LONGEST_HEAD: Final = 4096
+
+_CLOSE: Final = b"connection: close\r\n"
 
 
 class Corked:
@@ -55,6 +64,20 @@ class Corked:
         self._transport.close()
 
 
+class Repeated:
+    """A request with a known head, as far as uvicorn asks about a request that is being answered."""
+
+    __slots__ = ("disconnected", "keep_alive", "message_event", "more_body", "response_complete", "response_started")
+
+    def __init__(self) -> None:
+        self.disconnected = self.more_body = self.response_started = self.response_complete = False
+        self.keep_alive = True
+        self.message_event = self
+
+    def set(self) -> None:
+        """Nobody waits for more of it."""
+
+
 class GuardedProtocol(HttpToolsProtocol):
     """A connection that cannot be held by saying little, nor fed with headers for ever."""
 
@@ -72,6 +95,11 @@ class GuardedProtocol(HttpToolsProtocol):
         self._receiving = True
         self._reading_headers = True
         self._closing = False
+        self._in_message = False
+        # What the last bytes were, if they are one whole request; and the heads that are known again.
+        self._parted: tuple[bytes, bytes] | None = None
+        self._heads: dict[bytes, Again] = {}
+        self._most = self.limit_concurrency or math.inf
         self._look_every = min(self.headers_within, self.still) / _LOOKS
         self._watch = self.loop.call_later(self._look_every, self._look)
 
@@ -83,6 +111,10 @@ class GuardedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Take in bytes."""
         self._last_data = self.loop.time()
+        self._parted = None if self._in_message else heads.parted(data)
+        if self._parted and (again := self._heads.get(self._parted[0])) and self._unhindered():
+            self._begin(again, self._parted[1])
+            return
         if not self._receiving:
             self._receiving = self._reading_headers = True
             self._began = self._last_data
@@ -94,6 +126,11 @@ class GuardedProtocol(HttpToolsProtocol):
                 return
         super().data_received(data)
 
+    def on_message_begin(self) -> None:
+        """Note that a request has begun."""
+        self._in_message = True
+        super().on_message_begin()
+
     def on_headers_complete(self) -> None:
         """Let the request begin."""
         self._reading_headers = False
@@ -101,34 +138,21 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         if self._closing:
             self.cycle.keep_alive = False
-        cast("dict[str, Any]", self.scope)[WHOLE] = partial(self._answer, self.cycle)
-
-    def _answer(self, cycle: RequestResponseCycle, status: int, headers: Headers, body: bytes) -> bool:
-        """
-        Give a whole answer at once, or return False: then it takes the usual way.
-
-        As two messages of ASGI it would be checked and copied piece by piece.
-        """
-        if self.flow.write_paused or cycle.disconnected or cycle.response_started or not cycle.keep_alive:
-            return False
-        lines = b"".join([b"%b: %b\r\n" % header for header in headers])
-        self._corked.flush()
-        self._transport.write(b"%bcontent-length: %d\r\n%b\r\n%b" % (STATUS_LINE[status], len(body), lines, body))
-        cycle.response_started = cycle.response_complete = True
-        cycle.message_event.set()
-        cycle.on_response()
-        return True
+        known = self._parted[0] if self._parted and heads.plain(name for name, _ in self.headers) else b""
+        cast("dict[str, Any]", self.scope)[WHOLE] = partial(self._answer, self.cycle, known)
 
     def on_message_complete(self) -> None:
         """Note that the request is whole."""
-        self._receiving = False
+        self._receiving = self._in_message = False
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Send; hang up on whoever was answered in the middle of its body, since uvicorn would read on without end."""
         self._corked.flush()
+        # Whoever has sent another request has sent all of this one.
+        in_the_middle = self.cycle.more_body and not self.pipeline
         super().on_response_complete()
-        if self.cycle.more_body and not self.pipeline:
+        if in_the_middle:
             self.transport.close()
 
     def shutdown(self) -> None:
@@ -137,6 +161,64 @@ class GuardedProtocol(HttpToolsProtocol):
             self._closing = True
         else:
             super().shutdown()
+
+    def _answer(self, cycle: RequestResponseCycle, head: bytes, answer: Whole) -> bool:
+        """
+        Give a whole answer at once, or return False: then it takes the usual way.
+
+        As two messages of ASGI it would be checked and copied piece by piece.
+        """
+        if self.flow.write_paused or cycle.disconnected or cycle.response_started:
+            return False
+        again = cycle.scope.get(AGAIN)
+        if again and answer.status == HTTPStatus.OK and 0 < len(head) <= _LONGEST_HEAD:
+            if len(self._heads) >= _MOST_HEADS:
+                self._heads.clear()
+            self._heads[head] = again
+        self._give(cycle, answer)
+        return True
+
+    def _unhindered(self) -> bool:
+        """Tell whether a request can be begun at once: in turn, and where uvicorn would not refuse it."""
+        return (
+            self.cycle.response_complete
+            and not self.flow.write_paused
+            and not self.transport.is_closing()
+            and len(self.connections) < self._most
+            and len(self.tasks) < self._most
+        )
+
+    def _begin(self, again: Again, body: bytes) -> None:
+        """Let a request begin whose head is known."""
+        self._unset_keepalive_if_required()
+        request = Repeated()
+        self.cycle = cast("RequestResponseCycle", request)
+        task = self.loop.create_task(self._answered(request, again, body))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
+
+    async def _answered(self, request: Repeated, again: Again, body: bytes) -> None:
+        try:
+            answer = await again(body)
+        except BaseException:
+            self.transport.close()
+            raise
+        if not self.transport.is_closing():
+            self._give(request, answer)
+
+    def _give(self, request: RequestResponseCycle | Repeated, answer: Whole) -> None:
+        close = answer.close or not request.keep_alive
+        lines = b"".join([b"%b: %b\r\n" % header for header in answer.headers])
+        self._corked.flush()
+        self._transport.write(
+            b"%bcontent-length: %d\r\n%b%b\r\n%b"
+            % (STATUS_LINE[answer.status], len(answer.body), lines, _CLOSE if close else b"", answer.body)
+        )
+        request.response_started = request.response_complete = True
+        request.message_event.set()
+        if close:
+            self.transport.close()
+        self.on_response_complete()
 
     def _look(self) -> None:
         now = self.loop.time()

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
+from rollcage.core.values import value
 from rollcage.gateway.errors import BodyEncoded, BodyTooLarge, BodyTooSlow
 from rollcage.gateway.problems import MEDIA_TYPE, Problem
 
@@ -24,12 +25,30 @@ Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 # A trainer sends a megabyte in well under a second; whoever takes this long does not mean to finish.
 BODY_SECONDS: Final = 30.0
 
-# Where a scope has the server's quick way to give a whole answer: status, headers, body; whether it was taken.
+# Where a scope has the server's quick way to give a whole answer; whether it was taken.
 WHOLE: Final = "rollcage.whole"
+
+# Where an application says how it answers a further request with the very same head but for its length, given the
+# body. The server need not read such a head, nor ask in messages; whatever the application wants to look at of a
+# request besides its body it has seen, and will find unchanged.
+AGAIN: Final = "rollcage.again"
 
 _JSON: Final = (b"content-type", b"application/json")
 _PROBLEM: Final = (b"content-type", MEDIA_TYPE.encode())
 _CLOSE: Final = (b"connection", b"close")
+
+
+@value
+class Whole:
+    """An answer, and whether it is the last one on its connection."""
+
+    status: int
+    headers: Headers
+    body: bytes
+    close: bool = False
+
+
+Again: TypeAlias = Callable[[bytes], Awaitable[Whole]]
 
 
 class Gone(Exception):
@@ -38,19 +57,19 @@ class Gone(Exception):
 
 def header(scope: Scope, name: bytes) -> str | None:
     """Return a header of the request, or None."""
-    for key, value in scope["headers"]:
+    for key, said in scope["headers"]:
         if key == name:
-            text: str = value.decode("latin-1")
+            text: str = said.decode("latin-1")
             return text
     return None
 
 
 async def read_body(scope: Scope, receive: Receive, *, limit: int) -> bytes:
     """Return the whole body, or raise before more than *limit* bytes of it are kept."""
-    for name, value in scope["headers"]:
-        if name == b"content-length" and int(value) > limit:
+    for name, said in scope["headers"]:
+        if name == b"content-length" and int(said) > limit:
             raise BodyTooLarge(limit=limit)
-        if name == b"content-encoding" and value.lower() != b"identity":
+        if name == b"content-encoding" and said.lower() != b"identity":
             raise BodyEncoded("bodies are sent as they are, without content-encoding")
     # Usually all of it. Waiting for the first bytes is bounded by the connection itself, see ``connections``.
     message = await receive()
@@ -59,6 +78,11 @@ async def read_body(scope: Scope, receive: Receive, *, limit: int) -> bytes:
         message, body = await _rest(receive, body, limit)
     if message["type"] != "http.request":
         raise Gone
+    return await given_body(body, limit=limit)
+
+
+async def given_body(body: bytes, *, limit: int) -> bytes:
+    """Return a body that is here already, or raise."""
     if len(body) > limit:
         raise BodyTooLarge(limit=limit)
     return body
@@ -79,21 +103,31 @@ async def _rest(receive: Receive, body: bytes, limit: int) -> tuple[Message, byt
         raise BodyTooSlow(f"the body was not whole after {BODY_SECONDS:g} s") from None
 
 
-async def send_json(scope: Scope, send: Send, body: bytes, *, close: bool = False) -> None:
+def whole_json(body: bytes, *, close: bool = False) -> Whole:
     """Answer with a JSON text."""
+    return Whole(HTTPStatus.OK, (_JSON,), body, close)
+
+
+def whole_problem(problem: Problem, *, close: bool = False) -> Whole:
+    """Answer with problem details."""
+    return Whole(problem.status, (_PROBLEM, *problem.headers()), orjson.dumps(problem.body()), close)
+
+
+async def send_whole(scope: Scope, send: Send, answer: Whole) -> None:
+    """Give an answer, by the server's quick way if it has one."""
     at_once = scope.get(WHOLE)
-    if close or at_once is None or not at_once(HTTPStatus.OK, (_JSON,), body):
-        await _send(send, HTTPStatus.OK, body, (_JSON,), close=close)
+    if at_once is None or not at_once(answer):
+        await _send(send, answer)
 
 
 async def send_problem(send: Send, problem: Problem, *, close: bool = False) -> None:
     """Answer with problem details."""
-    await _send(send, problem.status, orjson.dumps(problem.body()), (_PROBLEM, *problem.headers()), close=close)
+    await _send(send, whole_problem(problem, close=close))
 
 
-async def _send(send: Send, status: int, body: bytes, headers: Headers, *, close: bool) -> None:
-    all_headers = [*headers, (b"content-length", str(len(body)).encode())]
-    if close:
-        all_headers.append(_CLOSE)
-    await send({"type": "http.response.start", "status": status, "headers": all_headers})
-    await send({"type": "http.response.body", "body": body})
+async def _send(send: Send, answer: Whole) -> None:
+    headers = [*answer.headers, (b"content-length", str(len(answer.body)).encode())]
+    if answer.close:
+        headers.append(_CLOSE)
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})

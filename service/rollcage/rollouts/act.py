@@ -34,6 +34,7 @@ from rollcage.rollouts.closing import Closing, as_cause
 from rollcage.rollouts.errors import Masked, NoSandbox, StillRunning
 from rollcage.rollouts.isolation import Isolation
 from rollcage.rollouts.job import Job
+from rollcage.rollouts.later import Later
 from rollcage.rollouts.patience import Patience
 from rollcage.rollouts.reading import answer_to, facts_of, known, over_budget
 from rollcage.rollouts.routes import Route, Routes
@@ -73,6 +74,7 @@ class Acting:
         closing: Closing,
         backlog: Backlog,
         spawn: Callable[[Coroutine[Any, Any, None]], None],
+        later: Later,
         witness: Witness,
         patience: Patience,
     ) -> None:
@@ -83,6 +85,7 @@ class Acting:
         self._closing = closing
         self._backlog = backlog
         self._spawn = spawn
+        self._later = later
         self._witness = witness
         self._patience = patience
         self._isolation = Isolation()
@@ -105,8 +108,7 @@ class Acting:
                 environment=action.environment.name, tool=action.tool, seconds=job.lasted, why=_why(error)
             )
             raise
-        # Counted once the answer is on its way.
-        asyncio.get_running_loop().call_soon(self._count, action, answer, job.lasted)
+        self._later.do(self._count, action, answer, job.lasted)
         return answer
 
     def _count(self, action: Action, answer: Answer, seconds: float) -> None:

@@ -5,10 +5,12 @@ Values only. An answer is made of the very bytes that the record keeps, so that
 a repeat is the same to the byte.
 """
 
+import itertools
 import secrets
 from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
@@ -22,6 +24,9 @@ from rollcage.store.calls import Call, CallEnding
 # As many rollouts may wait for a sandbox of one environment unless the caller says otherwise.
 MAX_WAITING: Final = 1000
 
+_PROCESS: Final = secrets.token_hex(12)
+_ATTEMPTS: Final = itertools.count()
+
 # Said in a refusal's data, for programs and for a repeat.
 _ENDED: Final = "sandbox_ended"
 
@@ -34,6 +39,10 @@ class Outcome(StrEnum):
     TIMED_OUT = "timed_out"
     MALFORMED = "malformed"
     REFUSED = "refused"  # a budget is spent, too many calls at once, or the sandbox is gone by its own doing
+
+
+# Looked up: making one of its value takes several times as long.
+_OUTCOMES: Final = MappingProxyType({outcome.value: outcome for outcome in Outcome})
 
 
 @value
@@ -98,8 +107,13 @@ def prepare(action: Action) -> Prepared:
         orjson.dumps(tool),
         spelled,
     )
-    call = Call(id=action.call_id, hash=fingerprint(tool, spelled), attempt=secrets.token_hex(16), arguments=body)
+    call = Call(id=action.call_id, hash=fingerprint(tool, spelled), attempt=_fresh_attempt(), arguments=body)
     return Prepared(action, action.rollout.key, call)
+
+
+def _fresh_attempt() -> str:
+    # Unlike any other's, without asking the system for randomness at every call.
+    return f"{_PROCESS}-{next(_ATTEMPTS):x}"
 
 
 def told(action: Action, output: str, outcome: Outcome, *, ended: bool = False) -> Answer:
@@ -125,7 +139,7 @@ def answered(result: bytes, fields: Mapping[str, Any], *, replayed: bool) -> Ans
     """Make an answer of a result that was read already."""
     return Answer(
         fields["output"],
-        Outcome(fields["class"]),
+        _OUTCOMES[fields["class"]],
         result,
         replayed=replayed,
         ended=fields["class"] == Outcome.REFUSED and _ENDED in fields["data"],

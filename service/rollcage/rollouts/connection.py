@@ -8,6 +8,7 @@ from typing import Final, Protocol, cast
 import httptools
 
 from rollcage.core.values import value
+from rollcage.wire import heads
 from rollcage.wire.messages import BOOT_HEADER, REPLAYED_HEADER
 
 # An answer stays below 1 MB; whoever sends more than this is no toolserver.
@@ -55,11 +56,22 @@ class Connection(asyncio.Protocol):
         self._body = bytearray()
         self._boot = ""
         self._replayed = False
+        self._names: list[bytes] = []
+        # The parser has seen a part of an answer.
+        self._parsing = False
+        # A head that was parsed before, and what it said.
+        self._head = b""
+        self._said = Reply(0, b"", "", replayed=False)
+
+    @property
+    def busy(self) -> bool:
+        """Whether somebody waits for an answer."""
+        return self._answer is not None
 
     @property
     def usable(self) -> bool:
         """Whether a request can be written now."""
-        return self._transport is not None and not self._transport.is_closing() and self._answer is None
+        return self._answer is None and self._transport is not None and not self._transport.is_closing()
 
     def send(self, request: bytes) -> asyncio.Future[Reply]:
         """Write a request; its answer, or Cut, comes in the future."""
@@ -87,12 +99,21 @@ class Connection(asyncio.Protocol):
         if self._answer is None:
             self.close()
             return
+        parts = None if self._parsing else heads.parted(data)
+        if parts and parts[0] == self._head:
+            said = self._said
+            self._give(Reply(said.status, parts[1], said.boot, said.replayed))
+            return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
             self.close()
         if len(self._body) > _MOST_BYTES:
             self.close()
+        if parts and self.usable and heads.plain(self._names):
+            # All of it was one answer, after which another may come.
+            self._head = parts[0]
+            self._said = Reply(self._parser.get_status_code(), b"", self._boot, self._replayed)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell whoever waits that no answer will come."""
@@ -103,10 +124,12 @@ class Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         """Begin an answer."""
         self._body, self._boot, self._replayed = bytearray(), "", False
+        self._names, self._parsing = [], True
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Note the headers that matter."""
         lower = name.lower()
+        self._names.append(lower)
         if lower == _BOOT:
             self._boot = value.decode(errors="replace")
         elif lower == _REPLAYED:
@@ -118,9 +141,14 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """Give the answer to whoever waits."""
+        self._parsing = False
+        asked = self._answer is not None
+        self._give(Reply(self._parser.get_status_code(), bytes(self._body), self._boot, self._replayed))
+        self._body = bytearray()
+        if not asked or not self._parser.should_keep_alive():
+            self.close()
+
+    def _give(self, reply: Reply) -> None:
         answer, self._answer = self._answer, None
         if answer and not answer.done():
-            answer.set_result(Reply(self._parser.get_status_code(), bytes(self._body), self._boot, self._replayed))
-        self._body = bytearray()
-        if answer is None or not self._parser.should_keep_alive():
-            self.close()
+            answer.set_result(reply)

@@ -25,7 +25,8 @@ class Line:
 
     def __init__(self, *, connect: timedelta) -> None:
         self._connect = connect.total_seconds()
-        self._idle: OrderedDict[Connection, None] = OrderedDict()
+        # In use or idle; those that were idle for longest come first. One that is open for the first time is not here.
+        self._kept: OrderedDict[Connection, None] = OrderedDict()
         self._by_address: dict[str, list[Connection]] = {}
         self._closed = False
 
@@ -46,7 +47,7 @@ class Line:
         try:
             reply = await answer
         except BaseException:
-            connection.close()
+            self._end(connection)
             raise
         finally:
             late.cancel()
@@ -56,45 +57,45 @@ class Line:
     async def close(self) -> None:
         """Close all connections that are not in use; those in use are closed after it."""
         self._closed = True
-        for connection in self._idle:
-            connection.close()
-        self._idle.clear()
-        self._by_address.clear()
+        for connection in tuple(self._kept):
+            if not connection.busy:
+                self._end(connection)
         # Sockets are closed by the loop, at its next turn.
         await asyncio.sleep(0)
 
     def kept(self, address: str) -> Connection | None:
-        """Return a connection that is open, if there is one."""
-        kept = self._by_address.get(address)
+        """Return a connection that is open and idle, if there is one: for a request that is written at once."""
         oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
-        while kept:
-            connection = kept[-1]
-            self._drop(connection)
+        for connection in reversed(tuple(self._by_address.get(address, ()))):
+            if connection.busy:
+                continue
             if connection.usable and connection.idle_since >= oldest:
                 return connection
-            connection.close()
+            self._end(connection)
         return None
 
     def keep(self, connection: Connection) -> None:
         """Keep a connection for the next request."""
-        address = connection.address
         if self._closed or not connection.usable:
-            connection.close()
+            self._end(connection)
             return
         connection.idle_since = asyncio.get_running_loop().time()
-        self._idle[connection] = None
-        self._by_address.setdefault(address, []).append(connection)
-        if len(self._idle) > _MOST_IDLE:
-            oldest = next(iter(self._idle))
-            self._drop(oldest)
-            oldest.close()
+        if connection in self._kept:
+            self._kept.move_to_end(connection)
+            return
+        self._kept[connection] = None
+        self._by_address.setdefault(connection.address, []).append(connection)
+        if len(self._kept) > _MOST_IDLE:
+            self._end(next(one for one in self._kept if not one.busy))
 
-    def _drop(self, connection: Connection) -> None:
-        del self._idle[connection]
-        kept = self._by_address[connection.address]
-        kept.remove(connection)
-        if not kept:
-            del self._by_address[connection.address]
+    def _end(self, connection: Connection) -> None:
+        connection.close()
+        if connection in self._kept:
+            del self._kept[connection]
+            others = self._by_address[connection.address]
+            others.remove(connection)
+            if not others:
+                del self._by_address[connection.address]
 
     async def _open(self, address: str) -> Connection:
         loop = asyncio.get_running_loop()

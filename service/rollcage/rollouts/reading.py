@@ -4,6 +4,8 @@ What is known of a call before it is sent, what it is judged by, and what the mo
 No I/O: from the record, the job and what was heard to values.
 """
 
+from typing import Final
+
 from rollcage.core.errors import RolloutEnded
 from rollcage.core.verdict_facts import CallCame, Came
 from rollcage.core.verdict_words import Word
@@ -13,6 +15,8 @@ from rollcage.rollouts.job import Job
 from rollcage.rollouts.routes import Route
 from rollcage.rollouts.toolservers import Heard
 from rollcage.store.calls import Begun
+
+_RESULT: Final = CallCame(Came.RESULT, delivered=True)
 
 
 def known(begun: Begun | None) -> Answer | None:
@@ -36,10 +40,11 @@ def over_budget(action: Action, begun: Begun) -> str | None:
 
 def facts_of(job: Job, route: Route, heard: Heard, *, alone: bool) -> CallCame:
     """Put together what a call is judged by; *alone*: this gateway may be cut off."""
-    delivered = route.delivered or job.delivered
     if heard.came is Came.RESULT:
-        timed_out = heard.fields.get("class") == Outcome.TIMED_OUT
-        return CallCame(heard.came, delivered=True, timed_out=timed_out, cpu=job.cpu(heard) if timed_out else None)
+        if heard.fields.get("class") != Outcome.TIMED_OUT:
+            return _RESULT
+        return CallCame(heard.came, delivered=True, timed_out=True, cpu=job.cpu(heard))
+    delivered = route.delivered or job.delivered
     return CallCame(
         heard.came,
         delivered=delivered,

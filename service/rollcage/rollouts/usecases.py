@@ -22,6 +22,7 @@ from rollcage.rollouts.backlog import Backlog
 from rollcage.rollouts.beginning import Beginning
 from rollcage.rollouts.closing import Closing, refusal
 from rollcage.rollouts.errors import RunUnknown
+from rollcage.rollouts.later import Later
 from rollcage.rollouts.line import Line
 from rollcage.rollouts.patience import Patience
 from rollcage.rollouts.routes import Reach, Routes
@@ -143,6 +144,7 @@ async def open_use_cases(
     routes = Routes(signer, now=now)
     toolservers = Toolservers(line, routes)
     backlog = Backlog(store=store, witness=witness)
+    later = Later()
     try:
         async with plain_errors(), asyncio.TaskGroup() as tasks:
             running: set[asyncio.Task[None]] = set()
@@ -169,6 +171,7 @@ async def open_use_cases(
                 closing=Closing(store=store, witness=witness),
                 backlog=backlog,
                 spawn=spawn,
+                later=later,
                 witness=witness,
                 patience=patience,
             )
@@ -177,6 +180,7 @@ async def open_use_cases(
             try:
                 yield UseCases(store, acting, routes, witness)
             finally:
+                later.now()
                 await backlog.flush()
                 for task in running:
                     task.cancel()

@@ -15,12 +15,13 @@ from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from itertools import starmap
+from types import MappingProxyType
 from typing import Any, Final
 
 from rollcage.core.ids import RolloutKey, trainers_id, word
 from rollcage.core.values import value
 from rollcage.store import link
-from rollcage.store.link import Link, Step
+from rollcage.store.link import Draft, Link, Step
 from rollcage.store.records import Page, Sandbox, moment
 from rollcage.store.refusals import granted
 from rollcage.store.settings import Settings
@@ -62,6 +63,9 @@ class CallState(StrEnum):
     KEPT = "kept"  # ours, and begun together with its end
 
 
+_STATES: Final = MappingProxyType({state.encode(): state for state in CallState})
+
+
 @value
 class Begun:
     """
@@ -89,9 +93,11 @@ class Begun:
     @classmethod
     def read(cls, answer: list[Any]) -> "Begun":
         """Read the script's answer."""
+        if answer[0] == b"kept":
+            return cls(CallState.KEPT, int(answer[1]), moment(answer[2]), None, None)
         state, number, begun_at, card, result, verdict, cause, since, boot = answer
         return cls(
-            state=CallState(state.decode()),
+            state=_STATES[state],
             number=int(number),
             begun_at=moment(begun_at),
             sandbox=Sandbox.from_card(card) if card else None,
@@ -165,12 +171,16 @@ class Marking:
     Only where its sandbox's journal keeps it from running twice: until then nobody but the sandbox knows of it.
     """
 
-    def __init__(self, begin: Callable[..., asyncio.Future[list[Any]]], *, after: float) -> None:
-        self._begin = begin
+    def __init__(self, draft: Callable[[], Draft], *, after: float) -> None:
+        self._make = draft
+        self._after = after
         self._loop = asyncio.get_running_loop()
         self._sent_at = self._loop.time()
-        self._timer = self._loop.call_later(after, self.now)
+        self._draft: Draft | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._answer: asyncio.Future[list[Any]] | None = None
+        # While the sandbox is at it, and nobody waits for us.
+        self._soon = self._loop.call_soon(self._prepare)
 
     @property
     def under_way(self) -> bool:
@@ -183,7 +193,9 @@ class Marking:
 
     def drop(self) -> None:
         """Never begin it: it was not sent."""
-        self._timer.cancel()
+        self._soon.cancel()
+        if self._timer:
+            self._timer.cancel()
 
     async def begun(self, ending: CallEnding | None, *, within: float) -> Begun:
         """
@@ -194,11 +206,19 @@ class Marking:
         answer = self._begun_with(ending)
         return Begun.read(granted(await link.within(within, answer)))
 
+    def _prepare(self) -> Draft:
+        """Do all that need not wait for its end."""
+        if self._draft is None:
+            self._draft = self._make()
+            self._timer = self._loop.call_later(self._after, self.now)
+        return self._draft
+
     def _begun_with(self, ending: CallEnding | None = None) -> asyncio.Future[list[Any]]:
         if self._answer is None:
-            self._timer.cancel()
+            draft = self._prepare()
+            self.drop()
             lasted = int((self._loop.time() - self._sent_at) * 1000)
-            self._answer = self._begin(lasted=lasted, **(ending.fields if ending else {}))
+            self._answer = draft.send(lasted=lasted, **(ending.fields if ending else {}))
         return self._answer
 
 
@@ -223,7 +243,7 @@ class Calls:
 
     def mark(self, rollout: RolloutKey, call: Call, *, sandbox: str, after: float) -> Marking:
         """Begin *call*, which is sent now, *after* so many seconds or together with its end."""
-        return Marking(partial(self._begin, rollout, call, sandbox), after=after)
+        return Marking(partial(self._drafted, rollout, call, sandbox), after=after)
 
     def step(self, rollout: RolloutKey, call: Call, *, sandbox: str | None = None) -> Step:
         """Return the beginning of a call as part of something larger."""
@@ -261,11 +281,9 @@ class Calls:
             cause=answer[3].decode(),
         )
 
-    def _begin(
-        self, rollout: RolloutKey, call: Call, sandbox: str, **more: str | int | bytes
-    ) -> asyncio.Future[list[Any]]:
+    def _drafted(self, rollout: RolloutKey, call: Call, sandbox: str) -> Draft:
         step = self.step(rollout, call, sandbox=sandbox)
-        return self._link.begin(step.script, **step.fields, **more)
+        return self._link.draft(step.script, **step.fields)
 
     async def retract(self, rollout: RolloutKey, call: str, *, attempt: str) -> bool:
         """

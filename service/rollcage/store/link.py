@@ -16,7 +16,6 @@ import re
 from asyncio import Future, TaskGroup
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from redis.asyncio import Redis
@@ -28,9 +27,9 @@ from redis.exceptions import TimeoutError as NoAnswer
 
 from rollcage.core.errors import RollcageError, StoreUnavailable
 from rollcage.store.keys import Keys
-from rollcage.store.pipe import Pipe, open_pipe, packed
+from rollcage.store.pipe import Pipe, lengthened, open_pipe, packed
 from rollcage.store.refusals import granted, refusal
-from rollcage.store.scripts import load
+from rollcage.store.scripts import Script, load
 from rollcage.store.settings import Settings
 
 Value: TypeAlias = str | int | bytes
@@ -41,6 +40,9 @@ _PAUSES: Final = (0.02, 0.1, 0.4)
 
 # Names are looked up, a connection is made, and the server is told who comes; each may take as long as an answer.
 _TIMES_TO_CONNECT: Final = 3
+
+# What stands before a script's own arguments: how many keys, and the one that it gets.
+_BEFORE: Final = 2
 
 # Nobody answered. (asyncio's own TimeoutError is an OSError.)
 _LOST: Final = (NoConnection, NoAnswer, OSError)
@@ -66,10 +68,18 @@ class _Order:
 
     packed: bytes
     # The script and what it is given, to be sent instead if the server has forgotten it; None once it is, or was none.
-    script: tuple[str, list[Value]] | None
+    script: tuple[Script, list[Value]] | None
     again: Callable[[Sequence["_Order"]], None]
     answer: Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     tries: int = 0
+
+    def add(self, fields: Mapping[str, Value]) -> None:
+        """Give the script more, before it is sent."""
+        if self.script:
+            script, given = self.script
+            words = script.words(fields, after=len(given) - _BEFORE)
+            self.packed = lengthened(self.packed, tuple(words))
+            given += words
 
     def answered(self, answer: Any) -> None:
         """Pass the answer on to whoever waits."""
@@ -78,8 +88,8 @@ class _Order:
         if not isinstance(answer, ResponseError):
             self.answer.set_result(answer)
         elif self.script and str(answer).startswith("NOSCRIPT"):
-            text, given = self.script
-            self.packed, self.script = packed(("EVAL", text, *given)), None
+            script, given = self.script
+            self.packed, self.script = packed(("EVAL", script.text, *given)), None
             self.again([self])
         else:
             self.answer.set_exception(_translated(answer))
@@ -88,6 +98,20 @@ class _Order:
         """Tell whoever waits that there will be no answer."""
         if not self.answer.done():
             self.answer.set_exception(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A script to run once the rest of its arguments is known; all that can be done before is done."""
+
+    _order: _Order
+    _send: Callable[[_Order], Future[list[Any]]]
+
+    def send(self, **more: Value) -> Future[list[Any]]:
+        """Run it; its answer, refusals among them, can be waited for, or not."""
+        if more:
+            self._order.add(more)
+        return self._send(self._order)
 
 
 def connect(settings: Settings) -> Redis:
@@ -163,8 +187,15 @@ class Link:
 
     def begin(self, script: str, **fields: Value) -> Future[list[Any]]:
         """Run one script; its answer, refusals among them, can be waited for, or not."""
+        return self.draft(script, **fields).send()
+
+    def draft(self, script: str, **fields: Value) -> Draft:
+        """Get ready to run one script."""
         order = self._order(script, fields)
         order.answer.add_done_callback(_looked_at)
+        return Draft(order, self._sent)
+
+    def _sent(self, order: _Order) -> Future[list[Any]]:
         self._submit([order])
         return order.answer
 
@@ -204,10 +235,9 @@ class Link:
 
     def _order(self, script: str, fields: Mapping[str, Value]) -> _Order:
         found = self._scripts[script]
-        given: list[Value] = [1, self._state_key, "retention", self._retention, *chain.from_iterable(fields.items())]
-        if self._clock:
-            given += ("now", self._clock())
-        return _Order(packed(("EVALSHA", found.sha, *given)), (found.text, given), self._submit)
+        always: dict[str, Value] = {"retention": self._retention, "now": self._clock() if self._clock else b""}
+        given: list[Value] = [1, self._state_key, *found.words({**always, **fields})]
+        return _Order(packed(("EVALSHA", found.sha, *given)), (found, given), self._submit)
 
     def _submit(self, orders: Sequence[_Order]) -> None:
         if self._closed:

@@ -29,6 +29,13 @@ _ONCE: Final = Retry(NoBackoff(), 0)
 packed: Final = cast("Callable[[Command], bytes]", hiredis.pack_command)
 
 
+def lengthened(command: bytes, more: Command) -> bytes:
+    """Return a packed command with more words behind its own."""
+    count, _, words = command.partition(b"\r\n")
+    added, _, last = packed(more).partition(b"\r\n")
+    return b"*%d\r\n%b%b" % (int(count[1:]) + int(added[1:]), words, last)
+
+
 class Order(Protocol):
     """A command on its way, as bytes, and what becomes of its answer."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rollcage.rollouts.connection import Cut, Reply, Unsent
+from rollcage.rollouts.connection import Connection, Cut, Reply, Unsent
 from rollcage.rollouts.line import Line
 
 if TYPE_CHECKING:
@@ -151,3 +151,57 @@ async def test_a_connection_in_use_while_the_line_is_closed_is_closed_after_it()
 
         assert (await answer).body == b"hi"
         assert not connection.usable
+
+
+def answer(body: bytes, *headers: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\n%bContent-Length: %d\r\n\r\n%b" % (b"".join(headers), len(body), body)
+
+
+async def test_answers_with_a_head_seen_before_are_read_like_the_first() -> None:
+    first, second = b"Rollcage-Boot: b1\r\n", b"Rollcage-Boot: b2\r\n"
+    told = [answer(b"hi", first), answer(b"hello", first), answer(b"", first), answer(b"x" * 9000, first)]
+    async with line_to(*told, answer(b"hi", second), answer(b"hey", first)) as (line, server):
+        replies = [await exchange(line, server.address) for _ in range(6)]
+
+        assert [(len(reply.body), reply.boot) for reply in replies] == [
+            (2, "b1"),
+            (5, "b1"),
+            (0, "b1"),
+            (9000, "b1"),
+            (2, "b2"),
+            (3, "b1"),
+        ]
+        assert server.connections == 1
+
+
+async def test_a_refusal_is_not_taken_for_the_result_before_it() -> None:
+    busy = OK.replace(b"200 OK", b"503 Service Unavailable")
+    async with line_to(OK, OK, busy, OK) as (line, server):
+        assert [(await exchange(line, server.address)).status for _ in range(4)] == [200, 200, 503, 200]
+
+
+class Silent(asyncio.Transport):
+    """A transport that goes nowhere."""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        pass
+
+    def is_closing(self) -> bool:
+        return False
+
+    def abort(self) -> None:
+        raise AssertionError("nothing was wrong with the answer")
+
+
+@pytest.mark.parametrize("at", range(1, len(OK)))
+async def test_a_head_seen_before_may_come_in_pieces(at: int) -> None:
+    connection = Connection("x")
+    connection.connection_made(Silent())
+    replies = []
+    for pieces in ([OK], [OK[:at], OK[at:]], [OK]):
+        waited_for = connection.send(REQUEST)
+        for piece in pieces:
+            connection.data_received(piece)
+        replies.append(await waited_for)
+
+    assert replies == [Reply(200, b"hi", "b1", replayed=True)] * 3

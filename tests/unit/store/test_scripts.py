@@ -7,6 +7,7 @@ import pytest
 from rollcage.store import refusals, scripts
 from rollcage.store.keys import TEMPLATES
 from rollcage.store.refusals import refusal
+from rollcage.store.scripts import Script
 
 FOLDER = Path(scripts.__file__).parent
 TEXTS = {path.stem: path.read_text() for path in FOLDER.glob("*.lua")}
@@ -15,6 +16,30 @@ TEXTS = {path.stem: path.read_text() for path in FOLDER.glob("*.lua")}
 def test_a_script_has_the_name_that_the_server_will_give_it() -> None:
     for script in scripts.load().values():
         assert script.sha == hashlib.sha1(script.text.encode(), usedforsecurity=False).hexdigest()
+
+
+def test_arguments_go_along_with_their_names() -> None:
+    assert scripts.load()["finish"].words({"rollout": "r", "call": "c"}) == ["rollout", "r", "call", "c"]
+
+
+def test_a_script_that_names_its_arguments_is_given_them_in_its_own_order() -> None:
+    script = Script("", "", takes=("retention", "now", "rollout", "call", "sandbox"))
+
+    assert script.words({"call": "c", "now": "", "rollout": "r", "retention": 1}) == [1, "", "r", "c"]
+    assert script.words({"sandbox": "s"}, after=4) == ["s"]
+
+
+def test_such_a_script_cannot_be_given_an_argument_before_another_one_is() -> None:
+    script = Script("", "", takes=("rollout", "call", "sandbox"))
+
+    with pytest.raises(KeyError):
+        script.words({"rollout": "r", "sandbox": "s"})
+
+
+def test_whatever_a_script_looks_at_of_its_arguments_it_names_if_it_names_any() -> None:
+    for name, script in scripts.load().items():
+        if script.takes:
+            assert set(re.findall(r"\barg\.(\w+)", TEXTS[name])) <= set(script.takes), name
 
 
 def test_parts_are_not_scripts_of_their_own() -> None:

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -156,8 +157,13 @@ func writeRefusal(w http.ResponseWriter, r *http.Request, refused *refusal) {
 	writeJSON(w, refused.Status, refused.body())
 }
 
+// writeJSON says the same head again and again, but for the length: gateways
+// know it by that. So no date, and never in chunks.
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
-	w.Header().Set("Content-Type", "application/json")
+	header := w.Header()
+	header["Date"] = nil
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	w.Write(body)
 }

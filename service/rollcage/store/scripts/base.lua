@@ -1,13 +1,10 @@
--- What every script starts from: its arguments by name, the time, the names of keys.
--- KEY (the name templates) is put in front of this by the loader.
+-- What every script starts from: the time, the names of keys.
+-- KEY (the name templates) and arg (the arguments by name) are put in front of this by the loader.
 --
 -- The time is the server's own, so the clocks of gateways do not matter; only
 -- tests pass another one.
 
 local call = redis.call
-
-local arg = {}
-for i = 1, #ARGV, 2 do arg[ARGV[i]] = ARGV[i + 1] end
 
 local prefix = string.sub(KEYS[1], 1, #KEYS[1] - #KEY.state)
 local function key(name, ...) return prefix .. string.format(KEY[name], ...) end

@@ -69,8 +69,10 @@ def score_body(score: float) -> bytes:
     return orjson.dumps({"score": score})
 
 
-def text_of(error: RollcageError) -> str | None:
+def text_of(error: Exception) -> str | None:
     """Return what the model is told instead of a status, or None if the error is not for it."""
+    if not isinstance(error, RollcageError):
+        return None
     if isinstance(error, RolloutEnded):
         # Only a rollout that may be trained on has a model that should hear of it. One that was given up as
         # abandoned, and whose trainer comes back, would be trained to believe that its tools had failed.

@@ -5,28 +5,46 @@ Plain ASGI: every call of every rollout comes this way, and a framework's
 routing and validation would take longer than all that is done here.
 """
 
+import asyncio
 import secrets
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
+from typing import TypeAlias
 
 import structlog
 
 from rollcage.core.environment import Environment
 from rollcage.core.errors import RollcageError
-from rollcage.core.ids import BadId, RolloutId, environment_name
+from rollcage.core.ids import BadId, RolloutId, environment_name, rollout_id
+from rollcage.core.values import value
 from rollcage.gateway.auth import admitted
 from rollcage.gateway.definitions import tool_names
 from rollcage.gateway.dialects.agent_rft.answering import output_body, refusal_of, score_body, text_of
 from rollcage.gateway.dialects.agent_rft.reading import (
     Address,
     Task,
-    ToolCall,
     only_tool,
     read_address,
     read_call,
     read_grade,
 )
 from rollcage.gateway.errors import BodyTooLarge, EnvironmentUnknown, NoSuchRoute, WrongMethod
-from rollcage.gateway.exchange import Gone, Receive, Scope, Send, header, read_body, send_json, send_problem
+from rollcage.gateway.exchange import (
+    AGAIN,
+    Gone,
+    Receive,
+    Scope,
+    Send,
+    Whole,
+    given_body,
+    header,
+    read_body,
+    send_whole,
+    whole_json,
+    whole_problem,
+)
 from rollcage.gateway.ports import Parts
 from rollcage.gateway.problems import INTERNAL, Problem
 from rollcage.gateway.tenants import Tenant
@@ -50,10 +68,23 @@ class AgentRft:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever happens."""
+        asked = _Asked(read_address(scope["path"]), header(scope, b"authorization"), scope["method"])
+
+        limit = self._parts.limits.rft_body_bytes
+
+        async def again(body: bytes) -> Whole:
+            return await self._answered(asked, partial(given_body, body, limit=limit))
+
+        scope[AGAIN] = again
+        with suppress(Gone):
+            answer = await self._answered(asked, partial(read_body, scope, receive, limit=limit))
+            await send_whole(scope, send, answer)
+
+    async def _answered(self, asked: "_Asked", read: "_Read") -> Whole:
         try:
-            answer = await self._served(scope, receive)
+            answer = await self._served(asked, read)
         except Gone:
-            return
+            raise
         except Exception as error:  # noqa: BLE001 - the last resort: an answer that the platform understands
             answer = _told(error)
         close = self._parts.admission.draining
@@ -61,24 +92,21 @@ class AgentRft:
             self._count(answer.status)
             if answer.code == BodyTooLarge.code:
                 self._parts.metrics.requests_refused.at(LimitLabel.BODY).inc()
-            await send_problem(send, answer, close=close)
-        else:
-            await send_json(scope, send, answer, close=close)
-            self._count(HTTPStatus.OK)
+            return whole_problem(answer, close=close)
+        # Counted once the answer is on its way.
+        asyncio.get_running_loop().call_soon(self._count, HTTPStatus.OK)
+        return whole_json(answer, close=close)
 
-    async def _served(self, scope: Scope, receive: Receive) -> bytes | Problem:
-        parts = self._parts
-        address = read_address(scope["path"])
+    async def _served(self, asked: "_Asked", read: "_Read") -> bytes | Problem:
+        parts, address = self._parts, asked.address
         if address is None:
             raise NoSuchRoute("the path is /agent-rft[/tokens/T][/runs/R][/environments/E]/tools[/NAME] or …/grade")
-        tenant = admitted(
-            parts.tenants, parts.metrics, authorization=header(scope, b"authorization"), in_path=address.token
-        )
-        if scope["method"] != "POST":
+        tenant = admitted(parts.tenants, parts.metrics, authorization=asked.authorization, in_path=address.token)
+        if asked.method != "POST":
             raise WrongMethod("tool calls and grading are POSTed")
         parts.admission.enter(tenant)
         try:
-            body = await read_body(scope, receive, limit=parts.limits.rft_body_bytes)
+            body = await read()
             if address.task is Task.GRADE:
                 return await self._graded(body, address, tenant)
             return await self._called(body, address, tenant)
@@ -91,13 +119,26 @@ class AgentRft:
         if call.tool is None:
             call = only_tool(call, tool_names(environment))
         probe = call.rollout is None
-        rollout = RolloutId(tenant.name, call.rollout or f"probe-{_fresh()}")
+        rollout = rollout_id(tenant.name, call.rollout or f"probe-{_fresh()}")
         run = PROBES if probe else address.run
+        action = Action(
+            rollout=rollout,
+            run=run,
+            environment=environment,
+            call_id=call.call_id,
+            tool=call.tool or "",
+            arguments=call.arguments,
+            within=self._parts.limits.rft_seconds,
+            max_waiting=self._parts.limits.waiting_rollouts,
+        )
         with about(rollout=rollout.name, call=call.call_id, run=run):
             try:
-                output = await self._output(call, rollout, run, environment)
+                output = (await self._parts.use_cases.act(action)).output
             except Exception as error:  # noqa: BLE001 - told here, where the log knows what it is about
-                return _told(error)
+                text = text_of(error)
+                if text is None:
+                    return _told(error)
+                output = text
             finally:
                 if probe:
                     await self._thrown_away(rollout, environment)
@@ -122,25 +163,6 @@ class AgentRft:
             except Exception as error:  # noqa: BLE001 - told here, where the log knows what it is about
                 return _told(error)
 
-    async def _output(self, call: ToolCall, rollout: RolloutId, run: str, environment: Environment) -> str:
-        action = Action(
-            rollout=rollout,
-            run=run,
-            environment=environment,
-            call_id=call.call_id,
-            tool=call.tool or "",
-            arguments=call.arguments,
-            within=self._parts.limits.rft_seconds,
-            max_waiting=self._parts.limits.waiting_rollouts,
-        )
-        try:
-            return (await self._parts.use_cases.act(action)).output
-        except RollcageError as error:
-            text = text_of(error)
-            if text is None:
-                raise
-            return text
-
     async def _thrown_away(self, rollout: RolloutId, environment: Environment) -> None:
         try:
             await self._parts.use_cases.finish(rollout, run=PROBES, environment=environment.name)
@@ -156,6 +178,18 @@ class AgentRft:
 
     def _count(self, status: int) -> None:
         self._parts.metrics.requests.at(DialectLabel.AGENT_RFT, status_label(status)).inc()
+
+
+_Read: TypeAlias = Callable[[], Awaitable[bytes]]
+
+
+@value
+class _Asked:
+    """What a request's head says."""
+
+    address: Address | None
+    authorization: str | None
+    method: str
 
 
 def _told(error: Exception) -> Problem:
