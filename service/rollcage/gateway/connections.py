@@ -97,8 +97,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._closing = False
         self._in_message = False
         # What the last bytes were, if they are one whole request; and the heads that are known again.
-        self._parted: tuple[bytes, bytes] | None = None
-        self._heads: dict[bytes, Again] = {}
+        self._parted: tuple[heads.Head, bytes] | None = None
+        self._heads: dict[heads.Head, Again] = {}
         self._most = self.limit_concurrency or math.inf
         self._look_every = min(self.headers_within, self.still) / _LOOKS
         self._watch = self.loop.call_later(self._look_every, self._look)
@@ -138,7 +138,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         if self._closing:
             self.cycle.keep_alive = False
-        known = self._parted[0] if self._parted and heads.plain(name for name, _ in self.headers) else b""
+        known = self._parted[0] if self._parted and heads.plain(name for name, _ in self.headers) else None
         cast("dict[str, Any]", self.scope)[WHOLE] = partial(self._answer, self.cycle, known)
 
     def on_message_complete(self) -> None:
@@ -162,21 +162,25 @@ class GuardedProtocol(HttpToolsProtocol):
         else:
             super().shutdown()
 
-    def _answer(self, cycle: RequestResponseCycle, head: bytes, answer: Whole) -> bool:
+    def _answer(self, cycle: RequestResponseCycle, head: heads.Head | None, answer: Whole) -> bool:
         """
         Give a whole answer at once, or return False: then it takes the usual way.
 
         As two messages of ASGI it would be checked and copied piece by piece.
         """
-        if self.flow.write_paused or cycle.disconnected or cycle.response_started:
+        # An answer to HEAD tells the length of a body that it does not have.
+        if self.flow.write_paused or cycle.disconnected or cycle.response_started or cycle.scope["method"] == "HEAD":
             return False
-        again = cycle.scope.get(AGAIN)
-        if again and answer.status == HTTPStatus.OK and 0 < len(head) <= _LONGEST_HEAD:
+        if head and answer.status == HTTPStatus.OK:
+            self._remember(head, cast("dict[str, Any]", cycle.scope).get(AGAIN))
+        self._give(cycle, answer)
+        return True
+
+    def _remember(self, head: heads.Head, again: Again | None) -> None:
+        if again and sum(map(len, head)) <= _LONGEST_HEAD:
             if len(self._heads) >= _MOST_HEADS:
                 self._heads.clear()
             self._heads[head] = again
-        self._give(cycle, answer)
-        return True
 
     def _unhindered(self) -> bool:
         """Tell whether a request can be begun at once: in turn, and where uvicorn would not refuse it."""

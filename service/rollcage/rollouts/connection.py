@@ -60,7 +60,7 @@ class Connection(asyncio.Protocol):
         # The parser has seen a part of an answer.
         self._parsing = False
         # A head that was parsed before, and what it said.
-        self._head = b""
+        self._head: heads.Head | None = None
         self._said = Reply(0, b"", "", replayed=False)
 
     @property

@@ -9,35 +9,30 @@ anything else than it did when it was parsed.
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeAlias
 
-_LINE_END: Final = b"\r\n"
-_END: Final = b"\r\n\r\n"
+# A head's bytes before its length and after it.
+Head: TypeAlias = tuple[bytes, bytes]
 
 # As clients and servers spell it; one that is spelled otherwise is not known again, and parsed every time.
-_LENGTH: Final = (b"\r\ncontent-length: ", b"\r\nContent-Length: ")
-
+_LENGTH: Final = b"\r\nContent-Length: "
+_LENGTH_TOO: Final = b"\r\ncontent-length: "
 _MOST_DIGITS: Final = 9
 
 # With one of these the length is not all that tells where a message ends, or what is to be done before.
 _UNCLEAR: Final = frozenset({b"transfer-encoding", b"expect", b"upgrade", b"trailer"})
 
 
-def parted(data: bytes) -> tuple[bytes, bytes] | None:
-    """Return the head without its length, and the body, if *data* reads as one whole message; else None."""
-    end = data.find(_END)
-    if end < 0:
+def parted(data: bytes) -> tuple[Head, bytes] | None:
+    """Return head and body if *data* reads as one whole message; else None."""
+    head, end, body = data.partition(b"\r\n\r\n")
+    before, found, after = head.partition(_LENGTH)
+    if not found:
+        before, _, after = head.partition(_LENGTH_TOO)
+    length, _, rest = after.partition(b"\r\n")
+    if not end or not length.isdigit() or len(length) > _MOST_DIGITS or int(length) != len(body):
         return None
-    for name in _LENGTH:
-        found = data.find(name, 0, end)
-        if found > 0:
-            first = found + len(name)
-            last = data.find(_LINE_END, first)
-            digits = data[first:last]
-            body = end + len(_END)
-            if digits.isdigit() and len(digits) <= _MOST_DIGITS and body + int(digits) == len(data):
-                return data[:first] + data[last:end], data[body:]
-    return None
+    return (before, rest), body
 
 
 def plain(names: Iterable[bytes]) -> bool:

@@ -116,6 +116,12 @@ def test_a_strange_path_is_refused_and_harms_nobody(gateway: Served, target: str
     assert gateway.ask("GET", "/healthz").status == 200
 
 
+def test_whoever_asks_for_the_head_alone_gets_no_body(gateway: Served) -> None:
+    request = f"HEAD {TOOLS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n\r\n"
+    head, _, body = told(gateway.port, request.encode()).partition(b"\r\n\r\n")
+    assert (head.split(b"\r\n")[0], body) == (b"HTTP/1.1 405 Method Not Allowed", b"")
+
+
 def test_endless_headers_are_cut_off(gateway: Served) -> None:
     assert cut_off(gateway.port, HEAD.encode() + b"X: ", b"a" * 65536)
 
