@@ -3,8 +3,10 @@ A step of training begins: new rollouts, all at the same instant, through two ga
 
 The floor, in the same run and by the same client, is one direct call to each
 of as many pods of the same kind. Both sides open a connection for every call.
-Then once more with half as many warm pods, where the rest has to queue. With
-``--chart`` the gateways are those that the chart installs, else processes here.
+Then once more with half as many warm pods, where the rest has to queue: its wait
+is compared with what the second half of the first fill took, since a start takes
+longer the more pods there are. With ``--chart`` the gateways are those that the
+chart installs, else processes here.
 """
 
 from __future__ import annotations
@@ -97,7 +99,7 @@ async def _measure(kubeconfig: Path, rollouts: int, *, chart: bool) -> Outcome:
         writes = service.writes()
         # The chart's gateways have no token for the API server, so there is nothing to count.
         on_claim_path = {"api_writes_on_claim_path": service.data_plane()} if service.data_plane else {}
-    refill = (filling[-1] - filling[0]) / rollouts
+    needed = second_half(filling)
     times, late = (sorted(one.after for one in answers) for answers in (burst, queued))
     return Outcome(
         figures={
@@ -113,7 +115,8 @@ async def _measure(kubeconfig: Path, rollouts: int, *, chart: bool) -> Outcome:
             "renewal_s": round(renewed, 1),
             "half_failed": sum(not one.good for one in queued),
             "half_last_s": round(late[-1], 1),
-            "half_refill_needs_s": round(refill * (rollouts - rollouts // 2), 1),
+            "half_refill_needs_s": round(needed, 1),
+            "half_wait_ratio": round(late[-1] / needed, 3),
         },
         header=LATENCY_HEADER,
         rows=[
@@ -126,6 +129,11 @@ async def _measure(kubeconfig: Path, rollouts: int, *, chart: bool) -> Outcome:
             *_failures((*floor, *burst, *queued)),
         ],
     )
+
+
+def second_half(filling: Sequence[float]) -> float:
+    """Return how long a pool that was half full took to be full, from when each of its sandboxes was ready."""
+    return filling[-1] - filling[len(filling) // 2 - 1]
 
 
 async def _floor(service: Served, count: int) -> list[Answer]:
