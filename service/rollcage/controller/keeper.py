@@ -19,7 +19,7 @@ from rollcage.controller.audit import Audit
 from rollcage.controller.deaths import Deaths
 from rollcage.controller.hands import Hands
 from rollcage.controller.levels import Levels
-from rollcage.controller.orders import ENDED, Look, creations, removals
+from rollcage.controller.orders import ENDED, Look, creations, may_label, removals
 from rollcage.controller.planning import Goal, Moment, planned, stock
 from rollcage.controller.recovering import Recovery
 from rollcage.controller.reporting import Reporting
@@ -262,7 +262,7 @@ class Keeper:
 
     def _label(self, looks: Mapping[str, Look], now: float) -> None:
         """Only when there is nothing better to do: labels are for people, and for the worst day."""
-        if not self._burst.is_over(now):
+        if not may_label(looks, burst=self._burst, now=now):
             return
         room = self.hands.bucket.available(now) // 2
         for look in looks.values():

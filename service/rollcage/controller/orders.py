@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rollcage.core.pace import deletions_allowed, shared
+from rollcage.core.pace import deletions_allowed, shared, starts_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -52,18 +52,19 @@ def creations(
 ) -> dict[str, int]:
     """Return how many sandboxes to ask for; *writes* is how many requests may be made."""
     crowding = sum(len(look.stock.supply.starting) - look.unschedulable for look in looks.values())
-    wants = {name: _wanted(look, burst, troubles, now) for name, look in looks.items()}
+    wants = {name: _wanted(look, pace, burst, troubles, now) for name, look in looks.items()}
     urgent = tuple(name for name, look in looks.items() if look.counts.waiting)
     return shared(min(pace.starts - crowding, writes), wants, first=urgent)
 
 
-def _wanted(look: Look, burst: Burst, troubles: Troubles, now: float) -> int:
+def _wanted(look: Look, pace: Pace, burst: Burst, troubles: Troubles, now: float) -> int:
     name = look.goal.name
     if not troubles.may_start(name, now) or not burst.leaves_room(now, waiting=look.counts.waiting):
         return 0
     if troubles.probing(name):
         return min(look.plan.create, 0 if look.stock.supply.starting else 1)
-    return look.plan.create
+    allowed = starts_allowed(pace, need_room=look.plan.cramped, leaving=look.stock.leaving)
+    return max(0, min(look.plan.create, allowed - len(look.stock.supply.starting)))
 
 
 def removals(
@@ -78,3 +79,8 @@ def removals(
     starting = any(look.stock.supply.starting or look.plan.create for look in looks.values())
     allowed = deletions_allowed(pace, starting=starting, need_room=any(look.cramped for look in looks.values()))
     return tuple(leaving[: max(0, min(allowed - going, writes))])
+
+
+def may_label(looks: Mapping[str, Look], *, burst: Burst, now: float) -> bool:
+    """Tell whether labels take nothing from a burst, nor from the starts that rollouts wait for."""
+    return burst.is_over(now) and not any(look.counts.waiting and look.stock.supply.starting for look in looks.values())

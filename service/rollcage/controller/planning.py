@@ -83,6 +83,13 @@ class Stock:
     unoffered: tuple[str, ...]
     """Ready, and the store does not know them yet."""
     bound: tuple[str, ...]
+    going: int
+    """How many are being deleted."""
+
+    @property
+    def leaving(self) -> int:
+        """How many take room and will never be of use again."""
+        return len(self.spent) + len(self.useless) + self.going
 
 
 def stock(goal: Goal, view: View, fates: Mapping[str, Whereabouts], at: Moment) -> Stock:
@@ -116,7 +123,7 @@ def stock(goal: Goal, view: View, fates: Mapping[str, Whereabouts], at: Moment) 
     idle += [Idle(name, outdated=_outdated(goal, view.seen[name], at)) for name in unoffered]
     going = sum(view.seen[name].environment == goal.name for name in view.going if name in view.seen)
     supply = Supply(tuple(idle), tuple(starting), claimed=len(bound) + len(spent) + len(useless) + going)
-    return Stock(supply, tuple(spent), tuple(useless), tuple(unoffered), tuple(bound))
+    return Stock(supply, tuple(spent), tuple(useless), tuple(unoffered), tuple(bound), going)
 
 
 def planned(goal: Goal, stocked: Stock, counts: Counts, *, usual_start: timedelta | None) -> Plan:

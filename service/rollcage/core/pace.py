@@ -28,10 +28,10 @@ _SMOOTHING: Final = 0.2
 # pool does not make crowding look normal, and quickly enough that a cluster may get slower over the weeks.
 _FORGETTING: Final = 1.0005
 
-# Deletions beside starts: enough to make progress, few enough not to be felt.
-_STARTS_PER_DELETION: Final = 4
+# Deletions beside starts, or starts beside deletions: enough to make progress, few enough not to be felt.
+_SHARE_BESIDE: Final = 4
 
-# And while starts wait for the room: every sandbox that is still there makes each start on its node slower.
+# Deletions while starts wait for the room: every sandbox that is still there makes each start on its node slower.
 _DELETIONS_FOR_ROOM: Final = 4
 
 # A burst is over when no claim has come for this long; one that never ends must not starve the pool.
@@ -91,7 +91,22 @@ def deletions_allowed(pace: Pace, *, starting: bool, need_room: bool) -> int:
     """Return how many sandboxes may be going away at once: few beside starts, many if these wait for the room."""
     if need_room:
         return pace.starts * _DELETIONS_FOR_ROOM
-    return max(1, pace.starts // _STARTS_PER_DELETION) if starting else pace.starts
+    return _beside(pace) if starting else pace.starts
+
+
+def starts_allowed(pace: Pace, *, need_room: bool, leaving: int) -> int:
+    """
+    Return how many sandboxes of one pool may be starting at once, *leaving* of it being on their way out.
+
+    A start takes longer the more there are on its node. One that takes the
+    place of each that leaves would always find it full: where many have to
+    leave, they leave first. Some starts go on, whatever becomes of those.
+    """
+    return _beside(pace) if need_room and leaving > pace.starts * _DELETIONS_FOR_ROOM else pace.starts
+
+
+def _beside(pace: Pace) -> int:
+    return max(1, pace.starts // _SHARE_BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,6 +195,25 @@ async def test_no_more_sandboxes_than_allowed_though_more_wait(store: Store) -> 
     assert len({claim.result().name for claim in claims}) == 6
 
 
+async def test_a_full_pool_whose_rollouts_all_end_is_renewed_within_its_room(store: Store) -> None:
+    pools = Pools(store, warm=40, maxPods=40)
+    at_once: list[int] = []
+
+    async def renewed() -> bool:
+        at_once.append(len(pools.source.sandboxes))
+        return (await pools.counts()).ready == 40
+
+    async with pools.keeper():
+        await pools.ready(40)
+        first = {(await pools.claim(f"r{number}")).name for number in range(40)}
+        for number in range(40):
+            await pools.finish(f"r{number}")
+        await until(renewed, "40 others")
+
+    assert not first & set(pools.source.sandboxes)
+    assert max(at_once) <= 40
+
+
 async def test_sandboxes_on_a_silent_node_are_given_to_nobody(store: Store) -> None:
     pools = Pools(store, warm=3)
     async with pools.keeper():

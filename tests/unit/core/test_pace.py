@@ -14,6 +14,7 @@ from rollcage.core.pace import (
     deletions_allowed,
     pause_after,
     shared,
+    starts_allowed,
 )
 
 
@@ -72,6 +73,23 @@ class TestPace:
 )
 def test_deletions(*, starting: bool, need_room: bool, expected: int) -> None:
     assert deletions_allowed(Pace(bound=16.0), starting=starting, need_room=need_room) == expected
+
+
+@pytest.mark.parametrize(
+    ("need_room", "leaving", "expected"),
+    [
+        pytest.param(True, 500, 4, id="many that take the room leave first, and some starts go on beside them"),
+        pytest.param(True, 65, 4, id="more than may leave at once are many"),
+        pytest.param(True, 64, 16, id="as many as may leave at once hold nobody up"),
+        pytest.param(False, 500, 16, id="starts that have room wait for nobody"),
+    ],
+)
+def test_starts(*, need_room: bool, leaving: int, expected: int) -> None:
+    assert starts_allowed(Pace(bound=16.0), need_room=need_room, leaving=leaving) == expected
+
+
+def test_one_start_goes_on_beside_deletions_however_small_the_pace() -> None:
+    assert starts_allowed(Pace(bound=2.0), need_room=True, leaving=500) == 1
 
 
 class TestBurst:
