@@ -145,17 +145,21 @@ async def _floor(service: Served, count: int) -> list[Answer]:
     claims = (service.store.claims.claim(Claim(one, wait=HALF_AN_HOUR, max_waiting=count)) for one in subjects)
     sandboxes = await asyncio.gather(*claims)
     requests = [_direct(service.signer, one, sandbox) for one, sandbox in zip(subjects, sandboxes, strict=True)]
-    return await _all_at_once(requests)
+    return _said(await _all_at_once(requests))
 
 
 async def _burst(service: Served, name: str, count: int) -> list[Answer]:
     say(f"{count} first calls at once through {len(service.gateways)} gateways")
-    return await _all_at_once(
-        [
-            _called(service.gateways[number % len(service.gateways)], service.token, f"{name}-{number}")
-            for number in range(count)
-        ]
-    )
+    gates = service.gateways
+    requests = [_called(gates[number % len(gates)], service.token, f"{name}-{number}") for number in range(count)]
+    return _said(await _all_at_once(requests))
+
+
+def _said(answers: list[Answer]) -> list[Answer]:
+    """Say at once what the table says after half an hour."""
+    failed = sum(not one.good for one in answers)
+    say(f"the last answer came after {max(one.after for one in answers):.2f} s, {failed} failed")
+    return answers
 
 
 def _direct(signer: Signer, subject: Subject, sandbox: Sandbox) -> Request:
