@@ -32,6 +32,8 @@ KEPT = {
     "CustomResourceDefinition /environments.rollcage.dev",
     f"PersistentVolumeClaim {NAMESPACE}/data-{NAME}-redis-0",
 }
+# Refusals that a trainer repeats, and that say nothing about the rollout.
+COME_AGAIN = {"store_recovering", "store_unavailable"}
 OURS = (NAMESPACE, SANDBOXES, NAME, "rollcage.dev", "rollcage-test")
 
 
@@ -83,9 +85,10 @@ async def test_a_rollout_outlives_the_move_to_a_redis_elsewhere(release: Install
         release.upgrade()
 
         async def goes_on() -> bool:
-            # Until its binding is found in its pod it is told to come again; it never gets another sandbox.
+            # Until its binding is found in its pod it is told to come again, also by a gateway that is on its way out
+            # and still asks the Redis that is gone; it never gets another sandbox.
             status, answer = await trainer.call(release.address(), trace, "call_2", COUNT)
-            assert (status, answer.get("output")) == (200, "2\n") or answer.get("code") == "store_recovering", answer
+            assert (status, answer.get("output")) == (200, "2\n") or answer.get("code") in COME_AGAIN, answer
             return status == 200
 
         await until(goes_on, "the second call")
