@@ -7,9 +7,11 @@ call succeeds and echoes its arguments.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rollcage.core.errors import OverQuota, RolloutUnknown
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from rollcage.core.health import Health
     from rollcage.core.ids import RolloutId, RunId
+    from rollcage.rollouts.plainly import Asker
 
 # Rollouts and runs whose names begin so are known.
 KNOWN = ("trace", "run", "r-", "0")
@@ -55,10 +58,19 @@ class Scripted:
     acting: Callable[[Action], Awaitable[Answer]] = echo
     actions: list[Action] = field(default_factory=list)
     ended: list[tuple[str, RolloutId, str, str]] = field(default_factory=list)
+    # Answer calls that are started as if they were plain.
+    plainly: bool = False
 
     async def act(self, action: Action) -> Answer:
         self.actions.append(action)
         return await self.acting(action)
+
+    def start(self, action: Action, asker: Asker) -> None:
+        if self.plainly:
+            self._running = asyncio.ensure_future(self.act(action))
+            self._running.add_done_callback(partial(_heard, asker))
+        else:
+            asker.otherwise(self.act(action))
 
     async def finish(self, rollout: RolloutId, *, run: str, environment: str) -> Settled:
         return self._end("finish", rollout, run, environment)
@@ -117,3 +129,8 @@ class Scripted:
     def _end(self, how: str, rollout: RolloutId, run: str, environment: str) -> Settled:
         self.ended.append((how, rollout, run, environment))
         return Settled(Standing(Word.TRAINABLE, Cause.FINISHED, "gateway", NOON), first=True, sandbox=None)
+
+
+def _heard(asker: Asker, acting: asyncio.Future[Answer]) -> None:
+    asker.known(acting.result())
+    asker.recorded()

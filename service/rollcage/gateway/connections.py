@@ -8,6 +8,7 @@ offers one. What is said on a connection is for the application.
 
 import asyncio
 import math
+from collections.abc import Coroutine
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, cast
@@ -65,17 +66,56 @@ class Corked:
 
 
 class Repeated:
-    """A request with a known head, as far as uvicorn asks about a request that is being answered."""
+    """
+    A request with a known head: for the application a turn to answer.
 
-    __slots__ = ("disconnected", "keep_alive", "message_event", "more_body", "response_complete", "response_started")
+    For uvicorn it is a request that is being answered, and the task that answers it, as far as it asks about those.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = (
+        "_answering",
+        "_protocol",
+        "disconnected",
+        "keep_alive",
+        "message_event",
+        "more_body",
+        "response_complete",
+        "response_started",
+    )
+
+    def __init__(self, protocol: "GuardedProtocol") -> None:
+        self._protocol = protocol
+        self._answering: asyncio.Task[None] | None = None
         self.disconnected = self.more_body = self.response_started = self.response_complete = False
         self.keep_alive = True
         self.message_event = self
 
     def set(self) -> None:
         """Nobody waits for more of it."""
+
+    def cancel(self, msg: str = "") -> None:
+        """Give it up: it took too long when the gateway stopped."""
+        if self._answering:
+            self._answering.cancel(msg)
+        self._protocol.transport.abort()
+
+    def give(self, answer: Whole) -> None:
+        """Answer it, unless nobody is there any more."""
+        self._protocol.over(self)
+        if not self._protocol.transport.is_closing():
+            self._protocol.give(self, answer)
+
+    def wait(self, answer: Coroutine[Any, Any, Whole]) -> None:
+        """Answer it with what comes of waiting."""
+        self._answering = self._protocol.loop.create_task(self._waited(answer))
+
+    async def _waited(self, answer: Coroutine[Any, Any, Whole]) -> None:
+        try:
+            self.give(await answer)
+        except BaseException:
+            self._protocol.over(self)
+            self._protocol.transport.close()
+            raise
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -173,7 +213,7 @@ class GuardedProtocol(HttpToolsProtocol):
             return False
         if head and answer.status == HTTPStatus.OK:
             self._remember(head, cast("dict[str, Any]", cycle.scope).get(AGAIN))
-        self._give(cycle, answer)
+        self.give(cycle, answer)
         return True
 
     def _remember(self, head: heads.Head, again: Again | None) -> None:
@@ -195,22 +235,17 @@ class GuardedProtocol(HttpToolsProtocol):
     def _begin(self, again: Again, body: bytes) -> None:
         """Let a request begin whose head is known."""
         self._unset_keepalive_if_required()
-        request = Repeated()
+        request = Repeated(self)
         self.cycle = cast("RequestResponseCycle", request)
-        task = self.loop.create_task(self._answered(request, again, body))
-        task.add_done_callback(self.tasks.discard)
-        self.tasks.add(task)
+        self.tasks.add(cast("asyncio.Task[None]", request))
+        again(body, request)
 
-    async def _answered(self, request: Repeated, again: Again, body: bytes) -> None:
-        try:
-            answer = await again(body)
-        except BaseException:
-            self.transport.close()
-            raise
-        if not self.transport.is_closing():
-            self._give(request, answer)
+    def over(self, request: Repeated) -> None:
+        """Let uvicorn no longer wait for a request before it ends."""
+        self.tasks.discard(cast("asyncio.Task[None]", request))
 
-    def _give(self, request: RequestResponseCycle | Repeated, answer: Whole) -> None:
+    def give(self, request: RequestResponseCycle | Repeated, answer: Whole) -> None:
+        """Write a whole answer."""
         close = answer.close or not request.keep_alive
         lines = b"".join([b"%b: %b\r\n" % header for header in answer.headers])
         self._corked.flush()

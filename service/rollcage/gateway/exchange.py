@@ -5,9 +5,9 @@ Only bytes and headers; what they mean is for the dialects.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, MutableMapping
 from http import HTTPStatus
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import orjson
 
@@ -28,9 +28,9 @@ BODY_SECONDS: Final = 30.0
 # Where a scope has the server's quick way to give a whole answer; whether it was taken.
 WHOLE: Final = "rollcage.whole"
 
-# Where an application says how it answers a further request with the very same head but for its length, given the
-# body. The server need not read such a head, nor ask in messages; whatever the application wants to look at of a
-# request besides its body it has seen, and will find unchanged.
+# Where an application says how it answers a further request with the very same head but for its length. The server
+# need not read such a head, nor ask in messages; whatever the application wants to look at of a request besides its
+# body it has seen, and will find unchanged.
 AGAIN: Final = "rollcage.again"
 
 _JSON: Final = (b"content-type", b"application/json")
@@ -48,7 +48,18 @@ class Whole:
     close: bool = False
 
 
-Again: TypeAlias = Callable[[bytes], Awaitable[Whole]]
+class Turn(Protocol):
+    """A request that is to be answered once, now or later."""
+
+    def give(self, answer: Whole) -> None:
+        """Answer it."""
+
+    def wait(self, answer: Coroutine[Any, Any, Whole]) -> None:
+        """Answer it with what comes of waiting."""
+
+
+# Takes a request's body, and must not raise.
+Again: TypeAlias = Callable[[bytes, Turn], None]
 
 
 class Gone(Exception):
@@ -78,10 +89,10 @@ async def read_body(scope: Scope, receive: Receive, *, limit: int) -> bytes:
         message, body = await _rest(receive, body, limit)
     if message["type"] != "http.request":
         raise Gone
-    return await given_body(body, limit=limit)
+    return given_body(body, limit=limit)
 
 
-async def given_body(body: bytes, *, limit: int) -> bytes:
+def given_body(body: bytes, *, limit: int) -> bytes:
     """Return a body that is here already, or raise."""
     if len(body) > limit:
         raise BodyTooLarge(limit=limit)

@@ -17,6 +17,7 @@ from rollcage.gateway.admission import Admission
 from rollcage.gateway.tenants import Tenant
 from rollcage.grading.desk import Graded, Request
 from rollcage.rollouts.actions import Action, Answer
+from rollcage.rollouts.plainly import Asker
 from rollcage.rollouts.routes import Reach
 from rollcage.rollouts.views import RolloutVerdict, Step
 from rollcage.store.pools import Counts, Level
@@ -32,6 +33,9 @@ class UseCases(Protocol):
 
     async def act(self, action: Action) -> Answer:
         """Run a call once and answer with its result."""
+
+    def start(self, action: Action, asker: Asker) -> None:
+        """Run a call likewise, and let *asker* hear of it."""
 
     async def finish(self, rollout: RolloutId, *, run: str, environment: str) -> Settled:
         """End a rollout that may be trained on."""

@@ -36,6 +36,7 @@ from rollcage.rollouts.isolation import Isolation
 from rollcage.rollouts.job import Job
 from rollcage.rollouts.later import Later
 from rollcage.rollouts.patience import Patience
+from rollcage.rollouts.plainly import Asker, PlainCall
 from rollcage.rollouts.reading import answer_to, facts_of, known, over_budget
 from rollcage.rollouts.routes import Route, Routes
 from rollcage.rollouts.sending import Sending
@@ -97,9 +98,27 @@ class Acting:
         Raises only what ``errors`` and ``core`` name. A caller that goes away
         leaves a call that runs on, and whose result is recorded all the same.
         """
-        job = Job(prepare(action), self._patience)
+        return await self.onward(Job(prepare(action), self._patience))
+
+    def start(self, action: Action, asker: Asker) -> None:
+        """Run a call likewise; *asker* hears what comes of it, now or later."""
         try:
-            answer = await self._answered(job)
+            job = Job(prepare(action), self._patience)
+        except RollcageError:
+            asker.otherwise(self.act(action))
+            return
+        place = self._beginning.at_once(job)
+        if place and place.marking:
+            plain = PlainCall(self, job, place.route, place.marking, asker)
+            if self._sending.post(job, place.route, plain.heard):
+                return
+        asker.otherwise(self.onward(job, place))
+
+    async def onward(self, job: Job, place: Place | None = None) -> Answer:
+        """Bring a call to its end, from *place* on if it has got there."""
+        action = job.action
+        try:
+            answer = await self._answered(job, place)
         except (CallConflict, RolloutEnded):
             # Whoever called should not have.
             raise
@@ -108,8 +127,12 @@ class Acting:
                 environment=action.environment.name, tool=action.tool, seconds=job.lasted, why=_why(error)
             )
             raise
-        self._later.do(self._count, action, answer, job.lasted)
+        self.counted(job, answer)
         return answer
+
+    def counted(self, job: Job, answer: Answer) -> None:
+        """Count a call that was answered."""
+        self._later.do(self._count, job.action, answer, job.lasted)
 
     def _count(self, action: Action, answer: Answer, seconds: float) -> None:
         self._witness.call_answered(
@@ -122,14 +145,14 @@ class Acting:
             truncated=answer.truncated,
         )
 
-    async def _answered(self, job: Job) -> Answer:
+    async def _answered(self, job: Job, place: Place | None) -> Answer:
         try:
             while True:
-                place = await self._beginning.begin(job)
+                place = place or await self._beginning.begin(job)
                 answer = known(place.begun) or await self._tried(job, place)
                 if answer:
                     return answer
-                job.tried = True
+                job.tried, place = True, None
         except RolloutEnded as over:
             return await self._closing.late(job, over.verdict, over.cause)
         except RecordFull:
@@ -139,7 +162,7 @@ class Acting:
         """Send the call, or follow one that somebody sent; None if it is to be tried again."""
         route, begun = place.route, place.begun
         if place.marking:
-            return await self._sent_at_once(job, route, place.marking)
+            return await self._sent_at_once(job, route, place.marking, place.heard)
         marked_elsewhere = begun is not None and begun.state is CallState.RUNNING
         if marked_elsewhere and not route.boot:
             # Only a sandbox that is known to be the same is sure to know the call again.
@@ -150,17 +173,17 @@ class Acting:
             heard = await self._sent(job, route)
         return await self._judged(job, route, heard)
 
-    async def _sent_at_once(self, job: Job, route: Route, marking: Marking) -> Answer | None:
+    async def _sent_at_once(self, job: Job, route: Route, marking: Marking, heard: Heard | None) -> Answer | None:
         """Send a call that is marked later; what the record says of it counts before what its sandbox says."""
         try:
-            heard = await self._sent(job, route)
+            heard = await self._sent(job, route, heard)
         except asyncio.CancelledError:
             if job.sendings:
                 marking.now()
             else:
                 marking.drop()
             raise
-        answer = self._plain(job, route, heard)
+        answer = self.plain(job, route, heard)
         try:
             begun = await self._beginning.marked(job, marking, answer.ending(route.boot) if answer else None)
         except asyncio.CancelledError:
@@ -180,10 +203,11 @@ class Acting:
             return await self._judged(job, route, heard)
         return answer if begun and begun.state is CallState.KEPT else await self._recorded(job, route, answer)
 
-    def _plain(self, job: Job, route: Route, heard: Heard) -> Answer | None:
+    def plain(self, job: Job, route: Route, heard: Heard) -> Answer | None:
         """Return what the model is told of a call that simply came to a result."""
         if heard.came is not Came.RESULT or self._judgement(job, route, heard).ruling is not Ruling.RESULT:
             return None
+        self._isolation.reached()
         return answer_to(job, heard)
 
     def _judgement(self, job: Job, route: Route, heard: Heard) -> Judgement:
@@ -202,9 +226,9 @@ class Acting:
             case _:
                 raise await self._refusal(job, route, heard)
 
-    async def _sent(self, job: Job, route: Route) -> Heard:
+    async def _sent(self, job: Job, route: Route, heard: Heard | None = None) -> Heard:
         try:
-            heard = await self._sending.send(job, route)
+            heard = await self._sending.send(job, route, heard)
         except asyncio.CancelledError:
             if job.sendings:
                 self._spawn(self._afterwards(job, route))

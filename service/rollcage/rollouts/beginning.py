@@ -25,6 +25,7 @@ from rollcage.core.values import value
 from rollcage.rollouts.backlog import Backlog, Unsent
 from rollcage.rollouts.job import Job
 from rollcage.rollouts.routes import Route, Routes
+from rollcage.rollouts.toolservers import Heard
 from rollcage.rollouts.witness import Witness
 from rollcage.store.calls import Begun, CallEnding, CallState, Marking
 from rollcage.store.claims import Claim
@@ -48,6 +49,8 @@ class Place:
     route: Route
     begun: Begun | None = None
     marking: Marking | None = None
+    # What came of it, if it was sent already.
+    heard: Heard | None = None
 
 
 class Beginning:
@@ -60,20 +63,24 @@ class Beginning:
         self._witness = witness
         self._away_until = 0.0
 
+    def at_once(self, job: Job) -> Place | None:
+        """Return the place of a call that may be sent before its mark has come to anything, or None."""
+        route = self._routes.get(job.prepared.key)
+        if not (route and self._may_bypass(route)) or self._store_is_away or not _may_be_sent_at_once(job, route):
+            return None
+        # Ours, as long as nobody says otherwise.
+        job.marked, job.bypassed = True, False
+        marking = self._store.calls.mark(job.prepared.key, job.call, sandbox=route.sandbox.name, after=_MARKED_AFTER)
+        return Place(route, marking=marking)
+
     async def begin(self, job: Job) -> Place:
         """Return the call's place; whatever the store refuses with is raised."""
+        if place := self.at_once(job):
+            return place
         route = self._routes.get(job.prepared.key)
-        # Only where this gateway knows the boot: a sandbox of that boot runs no call twice.
-        may_bypass = route is not None and bool(route.boot) and self._backlog.has_room
+        may_bypass = route is not None and self._may_bypass(route)
         if route and may_bypass and self._store_is_away:
             return self._bypass(job, route)
-        if route and may_bypass and self._may_be_sent_at_once(job, route):
-            # Ours, as long as nobody says otherwise.
-            job.marked, job.bypassed = True, False
-            marking = self._store.calls.mark(
-                job.prepared.key, job.call, sandbox=route.sandbox.name, after=_MARKED_AFTER
-            )
-            return Place(route, marking=marking)
         try:
             # Who gives up waiting takes its mark back; the sandbox's journal guards the call instead.
             async with asyncio.timeout(job.patience.store.total_seconds() if may_bypass else None):
@@ -113,17 +120,9 @@ class Beginning:
         # What waits to be recorded is tried all the time: while it waits, nobody else need try.
         return bool(self._backlog) or asyncio.get_running_loop().time() < self._away_until
 
-    def _may_be_sent_at_once(self, job: Job, route: Route) -> bool:
-        """
-        Tell whether a call may be sent before its mark has come to anything.
-
-        Only where a call has been before, so that the rollout cannot be moved
-        any more, and at the first try. The sandbox itself counts calls.
-        """
-        if job.tried or route.began is None or not route.delivered:
-            return False
-        passed = asyncio.get_running_loop().time() - route.began
-        return passed < job.action.environment.spec.budgets.wall_seconds - _ALMOST_OVER
+    def _may_bypass(self, route: Route) -> bool:
+        # Only where this gateway knows the boot: a sandbox of that boot runs no call twice.
+        return bool(route.boot) and self._backlog.has_room
 
     async def _begun(self, job: Job, route: Route | None) -> Begun:
         if route and not job.instead_of:
@@ -176,3 +175,16 @@ class Beginning:
     def _bypassed(self, job: Job) -> None:
         job.marked, job.bypassed = False, True
         self._witness.store_bypassed(environment=job.action.environment.name)
+
+
+def _may_be_sent_at_once(job: Job, route: Route) -> bool:
+    """
+    Tell whether a call may be sent before its mark has come to anything.
+
+    Only where a call has been before, so that the rollout cannot be moved
+    any more, and at the first try. The sandbox itself counts calls.
+    """
+    if job.tried or route.began is None or not route.delivered:
+        return False
+    passed = asyncio.get_running_loop().time() - route.began
+    return passed < job.action.environment.spec.budgets.wall_seconds - _ALMOST_OVER

@@ -3,7 +3,8 @@ One connection to a toolserver: a request at a time, and its answer or the knowl
 """
 
 import asyncio
-from typing import Final, Protocol, cast
+from collections.abc import Callable
+from typing import Final, Protocol, TypeAlias, cast
 
 import httptools
 
@@ -36,6 +37,10 @@ class Reply:
     replayed: bool
 
 
+# Takes what came of a request; must not raise.
+Then: TypeAlias = Callable[[Reply | Cut], None]
+
+
 class _Parser(Protocol):
     """What is used of httptools' parser, which has no types."""
 
@@ -52,7 +57,9 @@ class Connection(asyncio.Protocol):
         self.idle_since = 0.0
         self._transport: asyncio.Transport | None = None
         self._parser = cast("_Parser", httptools.HttpResponseParser(self))
-        self._answer: asyncio.Future[Reply] | None = None
+        self._then: Then | None = None
+        # An answer that is whole, until it is given.
+        self._reply: Reply | None = None
         self._body = bytearray()
         self._boot = ""
         self._replayed = False
@@ -66,24 +73,21 @@ class Connection(asyncio.Protocol):
     @property
     def busy(self) -> bool:
         """Whether somebody waits for an answer."""
-        return self._answer is not None
+        return self._then is not None
 
     @property
     def usable(self) -> bool:
         """Whether a request can be written now."""
-        return self._answer is None and self._transport is not None and not self._transport.is_closing()
+        return self._then is None and self._transport is not None and not self._transport.is_closing()
 
-    def send(self, request: bytes) -> asyncio.Future[Reply]:
-        """Write a request; its answer, or Cut, comes in the future."""
-        transport = cast("asyncio.Transport", self._transport)
-        self._answer = asyncio.get_running_loop().create_future()
-        transport.write(request)
-        return self._answer
+    def send(self, request: bytes, then: Then) -> None:
+        """Write a request; *then* gets its answer, or Cut."""
+        self._then = then
+        cast("asyncio.Transport", self._transport).write(request)
 
     def give_up(self, seconds: float) -> None:
         """Tell whoever waits that no answer came in time."""
-        if self._answer and not self._answer.done():
-            self._answer.set_exception(Cut(f"no answer in {seconds:g} s"))
+        self._over(Cut(f"no answer in {seconds:g} s"))
 
     def close(self) -> None:
         """Close without waiting for anything."""
@@ -96,13 +100,13 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on; what nobody asked for, or more than anybody wants, ends the connection."""
-        if self._answer is None:
+        if self._then is None:
             self.close()
             return
         parts = None if self._parsing else heads.parted(data)
         if parts and parts[0] == self._head:
             said = self._said
-            self._give(Reply(said.status, parts[1], said.boot, said.replayed))
+            self._over(Reply(said.status, parts[1], said.boot, said.replayed))
             return
         try:
             self._parser.feed_data(data)
@@ -110,16 +114,17 @@ class Connection(asyncio.Protocol):
             self.close()
         if len(self._body) > _MOST_BYTES:
             self.close()
-        if parts and self.usable and heads.plain(self._names):
-            # All of it was one answer, after which another may come.
-            self._head = parts[0]
-            self._said = Reply(self._parser.get_status_code(), b"", self._boot, self._replayed)
+        reply, self._reply = self._reply, None
+        if reply is None:
+            return
+        if parts and heads.plain(self._names):
+            self._head, self._said = parts[0], reply
+        self._over(reply)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell whoever waits that no answer will come."""
         self._transport = None
-        if self._answer and not self._answer.done():
-            self._answer.set_exception(Cut(f"the connection ended: {exc}" if exc else "the connection ended"))
+        self._over(Cut(f"the connection ended: {exc}" if exc else "the connection ended"))
 
     def on_message_begin(self) -> None:
         """Begin an answer."""
@@ -140,15 +145,16 @@ class Connection(asyncio.Protocol):
         self._body += body
 
     def on_message_complete(self) -> None:
-        """Give the answer to whoever waits."""
+        """End an answer; one that nobody asked for, right behind it, ends the connection."""
         self._parsing = False
-        asked = self._answer is not None
-        self._give(Reply(self._parser.get_status_code(), bytes(self._body), self._boot, self._replayed))
-        self._body = bytearray()
-        if not asked or not self._parser.should_keep_alive():
+        if self._reply or not self._parser.should_keep_alive():
             self.close()
+        self._reply = self._reply or Reply(
+            self._parser.get_status_code(), bytes(self._body), self._boot, self._replayed
+        )
+        self._body = bytearray()
 
-    def _give(self, reply: Reply) -> None:
-        answer, self._answer = self._answer, None
-        if answer and not answer.done():
-            answer.set_result(reply)
+    def _over(self, outcome: Reply | Cut) -> None:
+        then, self._then = self._then, None
+        if then:
+            then(outcome)

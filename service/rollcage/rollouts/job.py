@@ -56,6 +56,11 @@ class Job:
         return Subject.of(self.action.rollout, run=self.action.run, environment=self.action.environment.name)
 
     @property
+    def most(self) -> int:
+        """How many calls its rollout may make."""
+        return self.action.environment.spec.budgets.calls
+
+    @property
     def lasted(self) -> float:
         """Seconds since the call was asked for."""
         return asyncio.get_running_loop().time() - self.began

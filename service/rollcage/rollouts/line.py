@@ -7,11 +7,13 @@ blur the first two, and take half as much processor time again or more.
 """
 
 import asyncio
+from asyncio import Future, TimerHandle
 from collections import OrderedDict
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 
-from rollcage.rollouts.connection import Connection, Reply, Unsent
+from rollcage.rollouts.connection import Connection, Cut, Reply, Then, Unsent
 
 # Sandboxes close idle connections after five minutes; one that was idle for long may be about to close.
 _IDLE_SECONDS: Final = 60.0
@@ -42,17 +44,18 @@ class Line:
         """
         if not connection.usable:
             raise Unsent("the connection has ended meanwhile")
-        answer = connection.send(request)
-        late = asyncio.get_running_loop().call_later(seconds, connection.give_up, seconds)
+        answer: Future[Reply] = asyncio.get_running_loop().create_future()
+        self.send(connection, request, seconds=seconds, then=partial(_settle, answer))
         try:
-            reply = await answer
-        except BaseException:
+            return await answer
+        except asyncio.CancelledError:
             self._end(connection)
             raise
-        finally:
-            late.cancel()
-        self.keep(connection)
-        return reply
+
+    def send(self, connection: Connection, request: bytes, *, seconds: float, then: Then) -> None:
+        """Send a request over a connection that is usable; *then* gets the answer, or Cut."""
+        late = asyncio.get_running_loop().call_later(seconds, connection.give_up, seconds)
+        connection.send(request, partial(self._over, connection, late, then))
 
     async def close(self) -> None:
         """Close all connections that are not in use; those in use are closed after it."""
@@ -88,6 +91,14 @@ class Line:
         if len(self._kept) > _MOST_IDLE:
             self._end(next(one for one in self._kept if not one.busy))
 
+    def _over(self, connection: Connection, late: TimerHandle, then: Then, outcome: Reply | Cut) -> None:
+        late.cancel()
+        if isinstance(outcome, Cut):
+            self._end(connection)
+        else:
+            self.keep(connection)
+        then(outcome)
+
     def _end(self, connection: Connection) -> None:
         connection.close()
         if connection in self._kept:
@@ -113,6 +124,15 @@ class Line:
         except (OSError, TimeoutError) as error:
             raise Unsent(f"no connection to {address}: {error}") from error
         return connection
+
+
+def _settle(answer: Future[Reply], outcome: Reply | Cut) -> None:
+    if answer.done():
+        return
+    if isinstance(outcome, Cut):
+        answer.set_exception(outcome)
+    else:
+        answer.set_result(outcome)
 
 
 def _socket_path(address: str) -> str:

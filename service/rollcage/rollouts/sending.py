@@ -11,7 +11,7 @@ from typing import Final
 
 from rollcage.core.errors import RollcageError, StoreRecovering, StoreUnavailable
 from rollcage.core.verdict_facts import Came
-from rollcage.rollouts.connection import Connection
+from rollcage.rollouts.connection import Connection, Then
 from rollcage.rollouts.job import Job
 from rollcage.rollouts.routes import Route
 from rollcage.rollouts.toolservers import NOT_SENT, Heard, Toolservers
@@ -33,20 +33,35 @@ class Sending:
         self._toolservers = toolservers
         self._witness = witness
 
-    async def send(self, job: Job, route: Route) -> Heard:
-        """Send a call that is marked, or that its sandbox's journal guards; return what came of it."""
-        connection = self._toolservers.kept(route) or await self._reached(job, route)
-        if connection is None:
-            return NOT_SENT
-        job.sendings += 1
-        most = job.action.environment.spec.budgets.calls
-        heard = await self._toolservers.call(
-            route, connection, job.call.arguments, most=most, seconds=max(job.left, 0.0)
-        )
+    async def send(self, job: Job, route: Route, heard: Heard | None = None) -> Heard:
+        """
+        Send a call that is marked, or that its sandbox's journal guards; return what came of it.
+
+        *heard* is what is known of one that was sent already.
+        """
+        if heard is None:
+            connection = self._toolservers.kept(route) or await self._reached(job, route)
+            if connection is None:
+                return NOT_SENT
+            job.sendings += 1
+            heard = await self._toolservers.call(
+                route, connection, job.call.arguments, most=job.most, seconds=max(job.left, 0.0)
+            )
         if heard.came is not Came.ANSWER_LOST:
             return heard
         self._witness.answer_lost(environment=job.action.environment.name)
         return await self.follow(job, route)
+
+    def post(self, job: Job, route: Route, then: Then) -> bool:
+        """Send such a call if a connection is open: *then* gets what ``toolservers.heard`` reads; else return False."""
+        connection = self._toolservers.kept(route)
+        if connection is None:
+            return False
+        job.sendings += 1
+        self._toolservers.post(
+            route, connection, job.call.arguments, most=job.most, seconds=max(job.left, 0.0), then=then
+        )
+        return True
 
     async def _reached(self, job: Job, route: Route) -> Connection | None:
         if job.bypassed:

@@ -15,6 +15,7 @@ from rollcage.core.errors import CallConflict, RollcageError, RolloutEnded
 from rollcage.core.ids import RolloutId
 from rollcage.rollouts.act import Acting
 from rollcage.rollouts.actions import Action, Answer
+from rollcage.rollouts.plainly import Asker
 from rollcage.rollouts.routes import Route
 from rollcage.rollouts.toolservers import Heard, Toolservers
 from rollcage.store.calls import Begun, Call, CallEnding, Calls, Marking
@@ -82,6 +83,9 @@ class _Around:
 
 
 class _Acting(_Around):
+    def start(self, action: Action, asker: Asker) -> None:
+        asker.otherwise(self.act(action))
+
     async def act(self, action: Action) -> Answer:
         with self._tracer.call(
             action.rollout,

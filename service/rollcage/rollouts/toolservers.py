@@ -16,7 +16,7 @@ import orjson
 
 from rollcage.core.values import value
 from rollcage.core.verdict_facts import Came
-from rollcage.rollouts.connection import Connection, Cut, Reply, Unsent
+from rollcage.rollouts.connection import Connection, Cut, Reply, Then, Unsent
 from rollcage.rollouts.line import Line
 from rollcage.rollouts.routes import Route, Routes
 from rollcage.wire.messages import MOST_CALLS_HEADER, ErrorCode, OutcomeClass
@@ -94,14 +94,11 @@ class Toolservers:
 
     async def call(self, route: Route, connection: Connection, body: bytes, *, most: int, seconds: float) -> Heard:
         """Make a call, unless it would be more than the *most*'th. It is sent before anything is awaited."""
-        request = b"POST /v1/calls HTTP/1.1\r\n%b%b: %d\r\nContent-Length: %d\r\n\r\n%b" % (
-            self._routes.head(route),
-            _MOST_CALLS,
-            most,
-            len(body),
-            body,
-        )
-        return await self._exchange(route, connection, request, seconds=seconds)
+        return await self._exchange(route, connection, self._request(route, body, most), seconds=seconds)
+
+    def post(self, route: Route, connection: Connection, body: bytes, *, most: int, seconds: float, then: Then) -> None:
+        """Make a call likewise over a usable connection; *then* gets what ``heard`` reads."""
+        self._line.send(connection, self._request(route, body, most), seconds=seconds, then=then)
 
     async def earlier(self, route: Route, call: str, *, wait: float) -> Heard:
         """Ask what came of a call made before, waiting so long for it to end."""
@@ -120,12 +117,28 @@ class Toolservers:
             reply = await self._line.exchange(connection, request, seconds=seconds)
         except Unsent:
             return NOT_SENT
-        except Cut:
-            return Heard(Came.ANSWER_LOST)
-        heard = read(reply)
-        if heard.came is Came.RESULT:
-            route.knows(heard.boot)
-        return heard
+        except Cut as cut:
+            return heard(route, cut)
+        return heard(route, reply)
+
+    def _request(self, route: Route, body: bytes, most: int) -> bytes:
+        return b"POST /v1/calls HTTP/1.1\r\n%b%b: %d\r\nContent-Length: %d\r\n\r\n%b" % (
+            self._routes.head(route),
+            _MOST_CALLS,
+            most,
+            len(body),
+            body,
+        )
+
+
+def heard(route: Route, outcome: Reply | Cut) -> Heard:
+    """Read what came of a request to a route's sandbox."""
+    if isinstance(outcome, Cut):
+        return Heard(Came.ANSWER_LOST)
+    said = read(outcome)
+    if said.came is Came.RESULT:
+        route.knows(said.boot)
+    return said
 
 
 def read(reply: Reply) -> Heard:

@@ -25,6 +25,7 @@ from rollcage.rollouts.errors import RunUnknown
 from rollcage.rollouts.later import Later
 from rollcage.rollouts.line import Line
 from rollcage.rollouts.patience import Patience
+from rollcage.rollouts.plainly import Asker
 from rollcage.rollouts.routes import Reach, Routes
 from rollcage.rollouts.sending import Sending
 from rollcage.rollouts.spans import Tracer, followed_calls, followed_parts
@@ -53,6 +54,10 @@ class UseCases:
     async def act(self, action: Action) -> Answer:
         """Run one call; see ``act``."""
         return await self._acting.act(action)
+
+    def start(self, action: Action, asker: Asker) -> None:
+        """Run one call without waiting for it; see ``plainly``."""
+        self._acting.start(action, asker)
 
     async def finish(self, rollout: RolloutId, *, run: str, environment: str) -> Settled:
         """End a rollout at its trainer's word: it may be trained on, unless it has a verdict already."""

@@ -63,6 +63,7 @@ class CallState(StrEnum):
     KEPT = "kept"  # ours, and begun together with its end
 
 
+_KEPT: Final = CallState.KEPT.encode()
 _STATES: Final = MappingProxyType({state.encode(): state for state in CallState})
 
 
@@ -93,7 +94,7 @@ class Begun:
     @classmethod
     def read(cls, answer: list[Any]) -> "Begun":
         """Read the script's answer."""
-        if answer[0] == b"kept":
+        if answer[0] == _KEPT:
             return cls(CallState.KEPT, int(answer[1]), moment(answer[2]), None, None)
         state, number, begun_at, card, result, verdict, cause, since, boot = answer
         return cls(
@@ -206,6 +207,17 @@ class Marking:
         answer = self._begun_with(ending)
         return Begun.read(granted(await link.within(within, answer)))
 
+    def end(self, ending: CallEnding, *, within: float, then: Callable[[asyncio.Future[list[Any]]], None]) -> bool:
+        """
+        Begin it together with its end, unless it was begun before.
+
+        *then* gets what ``is_kept`` reads, be it nothing *within* so many seconds; ``begun`` tells the rest.
+        """
+        if self._answer:
+            return False
+        link.told(within, self._begun_with(ending), then)
+        return True
+
     def _prepare(self) -> Draft:
         """Do all that need not wait for its end."""
         if self._draft is None:
@@ -220,6 +232,11 @@ class Marking:
             lasted = int((self._loop.time() - self._sent_at) * 1000)
             self._answer = draft.send(lasted=lasted, **(ending.fields if ending else {}))
         return self._answer
+
+
+def is_kept(answer: asyncio.Future[list[Any]]) -> bool:
+    """Tell whether a call was begun together with its end."""
+    return not answer.cancelled() and answer.exception() is None and answer.result()[0] == _KEPT
 
 
 class Calls:

@@ -18,6 +18,7 @@ import pytest
 from rollcage.gateway.connections import GuardedProtocol
 from rollcage.gateway.ports import Limits
 from rollcage.gateway.tenants import Directory
+from rollcage.telemetry.labels import DialectLabel, status_label
 from support.gateways import LOCAL, THEIRS, TOKEN, Reply, parts, served
 from support.scripted_use_cases import Scripted, answered
 from support.waiting import until
@@ -90,12 +91,18 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
+@pytest.fixture(params=[False, True], ids=["calls are waited for", "calls are plain"])
+def plainly(request: pytest.FixtureRequest) -> bool:
+    """Tell in which of the two ways an answer comes; nothing may come of it."""
+    return bool(request.param)
+
+
 class Held:
     """Use cases whose calls end when the test says so, in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, plainly: bool) -> None:
         self.release = threading.Semaphore(0)
-        self.use_cases = Scripted(self._act)
+        self.use_cases = Scripted(self._act, plainly=plainly)
 
     async def _act(self, action: Action) -> Answer:
         await asyncio.to_thread(self.release.acquire)
@@ -106,13 +113,16 @@ def outputs(replies: list[Reply]) -> list[tuple[int, str]]:
     return [(reply.status, reply.json()["output"]) for reply in replies]
 
 
-def test_of_many_requests_with_one_head_only_the_first_is_parsed(parsed: list[str]) -> None:
-    with served(parts()) as gateway, Kept(gateway.port) as client:
+def test_of_many_requests_with_one_head_only_the_first_is_parsed(parsed: list[str], *, plainly: bool) -> None:
+    made = parts(Scripted(plainly=plainly))
+    with served(made) as gateway, Kept(gateway.port) as client:
         replies = [client.ask(number, padding=number * 7 % 4000) for number in range(200)]
 
     assert outputs(replies) == [(200, str(number)) for number in range(200)]
     assert replies[0].headers == {**replies[1].headers, "content-length": replies[0].headers["content-length"]}
     assert len(parsed) == 1
+    assert made.admission.in_flight == 0
+    assert made.metrics.requests.at(DialectLabel.AGENT_RFT, status_label(200))._value.get() == 200  # noqa: SLF001
 
 
 def test_every_connection_has_its_own_heads(parsed: list[str]) -> None:
@@ -167,6 +177,18 @@ def test_a_body_that_is_too_large_is_refused_whatever_its_head() -> None:
     assert statuses == [200, 200, 413, 200]
 
 
+def test_what_cannot_be_read_is_refused_and_leaves(*, plainly: bool) -> None:
+    made = parts(Scripted(plainly=plainly))
+    with served(made) as gateway, Kept(gateway.port) as client:
+        client.ask(0)
+        garbage = request(1).replace(b"{", b"[")
+        client.line.sendall(garbage)
+        assert client.answer().status == 400
+        assert client.ask(2).status == 200
+
+    assert made.admission.in_flight == 0
+
+
 @pytest.mark.parametrize("at", [1, 17, 60, 150, -60, -1])
 def test_a_request_with_a_known_head_may_come_in_pieces(at: int) -> None:
     with served(parts()) as gateway, Kept(gateway.port) as client:
@@ -180,8 +202,8 @@ def test_a_request_with_a_known_head_may_come_in_pieces(at: int) -> None:
             assert outputs([client.ask(number + 2)]) == [(200, str(number + 2))]
 
 
-def test_what_is_sent_ahead_is_answered_in_turn() -> None:
-    held = Held()
+def test_what_is_sent_ahead_is_answered_in_turn(*, plainly: bool) -> None:
+    held = Held(plainly=plainly)
     with served(parts(held.use_cases)) as gateway, Kept(gateway.port) as client:
         held.release.release()
         client.ask(0)
@@ -197,8 +219,8 @@ def test_what_is_sent_ahead_is_answered_in_turn() -> None:
         assert outputs([client.answer() for _ in range(4)]) == [(200, str(number)) for number in (1, 2, 3, 4)]
 
 
-def test_a_call_in_flight_at_sigterm_is_answered_and_is_the_last() -> None:
-    held = Held()
+def test_a_call_in_flight_at_sigterm_is_answered_and_is_the_last(*, plainly: bool) -> None:
+    held = Held(plainly=plainly)
     made = parts(held.use_cases)
     with served(made, replace(LOCAL, linger=timedelta(seconds=600))) as gateway, Kept(gateway.port) as client:
         held.release.release()
@@ -217,8 +239,25 @@ def test_a_call_in_flight_at_sigterm_is_answered_and_is_the_last() -> None:
         gateway.server._captured_signals.clear()  # noqa: SLF001 - or it would be raised here, as uvicorn does at its end
 
 
-def test_a_client_that_hangs_up_leaves_a_call_that_comes_to_its_end() -> None:
-    held = Held()
+def test_a_call_that_outlives_the_drain_gets_no_answer(*, plainly: bool) -> None:
+    held = Held(plainly=plainly)
+    made = parts(held.use_cases)
+    serving = replace(LOCAL, linger=timedelta(seconds=600), drain=timedelta(seconds=1))
+    with served(made, serving) as gateway, Kept(gateway.port) as client:
+        held.release.release()
+        client.ask(0)
+        client.line.sendall(request(1))
+        until(lambda: made.admission.in_flight == 1)
+        gateway.server.handle_exit(signal.SIGTERM, None)
+        gateway.server.handle_exit(signal.SIGTERM, None)
+
+        assert client.over()
+        held.release.release()
+        gateway.server._captured_signals.clear()  # noqa: SLF001 - as above
+
+
+def test_a_client_that_hangs_up_leaves_a_call_that_comes_to_its_end(*, plainly: bool) -> None:
+    held = Held(plainly=plainly)
     made = parts(held.use_cases)
     with served(made) as gateway:
         with Kept(gateway.port) as client:
@@ -226,8 +265,11 @@ def test_a_client_that_hangs_up_leaves_a_call_that_comes_to_its_end() -> None:
             client.ask(0)
             client.line.sendall(request(1))
             until(lambda: made.admission.in_flight == 1)
+        # It is waited for, should the gateway be told to stop now.
+        assert len(gateway.server.server_state.tasks) == 1
         held.release.release()
         until(lambda: made.admission.in_flight == 0)
+        until(lambda: not gateway.server.server_state.tasks)
         held.release.release()
         assert gateway.ask("POST", TOOLS, {"name": "shell", "arguments": "2"}).status == 200
 

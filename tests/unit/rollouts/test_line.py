@@ -197,11 +197,10 @@ class Silent(asyncio.Transport):
 async def test_a_head_seen_before_may_come_in_pieces(at: int) -> None:
     connection = Connection("x")
     connection.connection_made(Silent())
-    replies = []
+    replies: list[Reply | Cut] = []
     for pieces in ([OK], [OK[:at], OK[at:]], [OK]):
-        waited_for = connection.send(REQUEST)
+        connection.send(REQUEST, replies.append)
         for piece in pieces:
             connection.data_received(piece)
-        replies.append(await waited_for)
 
     assert replies == [Reply(200, b"hi", "b1", replayed=True)] * 3

@@ -7,11 +7,11 @@ routing and validation would take longer than all that is done here.
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import structlog
 
@@ -37,6 +37,7 @@ from rollcage.gateway.exchange import (
     Receive,
     Scope,
     Send,
+    Turn,
     Whole,
     given_body,
     header,
@@ -50,7 +51,7 @@ from rollcage.gateway.problems import INTERNAL, Problem
 from rollcage.gateway.tenants import Tenant
 from rollcage.grading.desk import Request
 from rollcage.grading.errors import NoGrader
-from rollcage.rollouts.actions import Action
+from rollcage.rollouts.actions import Action, Answer
 from rollcage.telemetry.labels import DialectLabel, LimitLabel, status_label
 from rollcage.telemetry.logs import about
 
@@ -65,28 +66,19 @@ class AgentRft:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._body_bytes = parts.limits.rft_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever happens."""
         asked = _Asked(read_address(scope["path"]), header(scope, b"authorization"), scope["method"])
-
-        limit = self._parts.limits.rft_body_bytes
-
-        async def again(body: bytes) -> Whole:
-            return await self._answered(asked, partial(given_body, body, limit=limit))
-
-        scope[AGAIN] = again
+        if asked.address and asked.address.task is Task.TOOL:
+            scope[AGAIN] = partial(self._again, asked, asked.address)
         with suppress(Gone):
-            answer = await self._answered(asked, partial(read_body, scope, receive, limit=limit))
-            await send_whole(scope, send, answer)
+            answer = await self._answered(asked, partial(read_body, scope, receive, limit=self._body_bytes))
+            await send_whole(scope, send, self.whole(answer))
 
-    async def _answered(self, asked: "_Asked", read: "_Read") -> Whole:
-        try:
-            answer = await self._served(asked, read)
-        except Gone:
-            raise
-        except Exception as error:  # noqa: BLE001 - the last resort: an answer that the platform understands
-            answer = _told(error)
+    def whole(self, answer: bytes | Problem) -> Whole:
+        """Return an answer as it is sent, and count it."""
         close = self._parts.admission.draining
         if isinstance(answer, Problem):
             self._count(answer.status)
@@ -97,33 +89,78 @@ class AgentRft:
         asyncio.get_running_loop().call_soon(self._count, HTTPStatus.OK)
         return whole_json(answer, close=close)
 
+    def leave(self, tenant: Tenant) -> None:
+        """Let go of a request that was let in."""
+        self._parts.admission.leave(tenant)
+
+    async def output(self, call: "_Call", answer: Coroutine[Any, Any, Answer]) -> bytes | Problem:
+        """Wait for a call's *answer*, and return what the trainer is told."""
+        with about(rollout=call.action.rollout.name, call=call.action.call_id, run=call.action.run):
+            try:
+                output = (await answer).output
+            except Exception as error:  # noqa: BLE001 - told here, where the log knows what it is about
+                text = text_of(error)
+                if text is None:
+                    return _told(error)
+                output = text
+            finally:
+                if call.is_probe:
+                    await self._thrown_away(call.action)
+        return call.body(output)
+
+    def _again(self, asked: "_Asked", address: Address, body: bytes, turn: Turn) -> None:
+        """Answer a further tool call whose head says the same."""
+        tenant: Tenant | None = None
+        try:
+            tenant = self._let_in(asked, address)
+            call = self._read(given_body(body, limit=self._body_bytes), address, tenant)
+        except Exception as error:  # noqa: BLE001 - the last resort, as below
+            if tenant:
+                self.leave(tenant)
+            turn.give(self.whole(_told(error)))
+        else:
+            self._parts.use_cases.start(call.action, _Asker(self, tenant, call, turn))
+
+    async def _answered(self, asked: "_Asked", read: "_Read") -> bytes | Problem:
+        try:
+            return await self._served(asked, read)
+        except Gone:
+            raise
+        except Exception as error:  # noqa: BLE001 - the last resort: an answer that the platform understands
+            return _told(error)
+
     async def _served(self, asked: "_Asked", read: "_Read") -> bytes | Problem:
-        parts, address = self._parts, asked.address
+        address = asked.address
         if address is None:
             raise NoSuchRoute("the path is /agent-rft[/tokens/T][/runs/R][/environments/E]/tools[/NAME] or …/grade")
-        tenant = admitted(parts.tenants, parts.metrics, authorization=asked.authorization, in_path=address.token)
-        if asked.method != "POST":
-            raise WrongMethod("tool calls and grading are POSTed")
-        parts.admission.enter(tenant)
+        tenant = self._let_in(asked, address)
         try:
             body = await read()
             if address.task is Task.GRADE:
                 return await self._graded(body, address, tenant)
-            return await self._called(body, address, tenant)
+            call = self._read(body, address, tenant)
+            return await self.output(call, self._parts.use_cases.act(call.action))
         finally:
-            parts.admission.leave(tenant)
+            self.leave(tenant)
 
-    async def _called(self, body: bytes, address: Address, tenant: Tenant) -> bytes | Problem:
+    def _let_in(self, asked: "_Asked", address: Address) -> Tenant:
+        """Return whose request it is; it counts as one in flight until it leaves."""
+        parts = self._parts
+        tenant = admitted(parts.tenants, parts.metrics, authorization=asked.authorization, in_path=address.token)
+        if asked.method != "POST":
+            raise WrongMethod("tool calls and grading are POSTed")
+        parts.admission.enter(tenant)
+        return tenant
+
+    def _read(self, body: bytes, address: Address, tenant: Tenant) -> "_Call":
         call = read_call(body, address, fresh=_fresh)
         environment = self._environment(call.environment)
         if call.tool is None:
             call = only_tool(call, tool_names(environment))
-        probe = call.rollout is None
-        rollout = rollout_id(tenant.name, call.rollout or f"probe-{_fresh()}")
-        run = PROBES if probe else address.run
+        is_probe = call.rollout is None
         action = Action(
-            rollout=rollout,
-            run=run,
+            rollout=rollout_id(tenant.name, call.rollout or f"probe-{_fresh()}"),
+            run=PROBES if is_probe else address.run,
             environment=environment,
             call_id=call.call_id,
             tool=call.tool or "",
@@ -131,18 +168,7 @@ class AgentRft:
             within=self._parts.limits.rft_seconds,
             max_waiting=self._parts.limits.waiting_rollouts,
         )
-        with about(rollout=rollout.name, call=call.call_id, run=run):
-            try:
-                output = (await self._parts.use_cases.act(action)).output
-            except Exception as error:  # noqa: BLE001 - told here, where the log knows what it is about
-                text = text_of(error)
-                if text is None:
-                    return _told(error)
-                output = text
-            finally:
-                if probe:
-                    await self._thrown_away(rollout, environment)
-        return output_body(call_id=call.echo, own_id=call.id, output=output)
+        return _Call(action, call.echo, call.id, is_probe)
 
     async def _graded(self, body: bytes, address: Address, tenant: Tenant) -> bytes | Problem:
         asked = read_grade(body, address)
@@ -163,9 +189,9 @@ class AgentRft:
             except Exception as error:  # noqa: BLE001 - told here, where the log knows what it is about
                 return _told(error)
 
-    async def _thrown_away(self, rollout: RolloutId, environment: Environment) -> None:
+    async def _thrown_away(self, probe: Action) -> None:
         try:
-            await self._parts.use_cases.finish(rollout, run=PROBES, environment=environment.name)
+            await self._parts.use_cases.finish(probe.rollout, run=probe.run, environment=probe.environment.name)
         except RollcageError as error:
             # Its sandbox is reaped after the idle time instead; the person has the answer.
             _log.warning("probe_not_finished", code=error.code)
@@ -190,6 +216,54 @@ class _Asked:
     address: Address | None
     authorization: str | None
     method: str
+
+
+@value
+class _Call:
+    """A tool call: what is to be done, and what its answer is told with."""
+
+    action: Action
+    echo: str
+    id: str
+    is_probe: bool
+
+    def body(self, output: str) -> bytes:
+        """Return the answer's body."""
+        return output_body(call_id=self.echo, own_id=self.id, output=output)
+
+
+class _Asker:
+    """A trainer that waits for a tool call on a connection whose head is known."""
+
+    __slots__ = ("_body", "_call", "_route", "_tenant", "_turn")
+
+    def __init__(self, route: AgentRft, tenant: Tenant, call: _Call, turn: Turn) -> None:
+        self._route = route
+        self._tenant = tenant
+        self._call = call
+        self._turn = turn
+
+    def known(self, answer: Answer) -> None:
+        """Write the answer, but do not send it."""
+        self._body = self._call.body(answer.output)
+
+    def recorded(self) -> None:
+        """Send it."""
+        self._route.leave(self._tenant)
+        self._turn.give(self._route.whole(self._body))
+
+    def otherwise(self, answer: Coroutine[Any, Any, Answer]) -> None:
+        """Send what comes of waiting."""
+        self._turn.wait(self._waited(answer))
+
+    async def _waited(self, answer: Coroutine[Any, Any, Answer]) -> Whole:
+        try:
+            told = await self._route.output(self._call, answer)
+        except Exception as error:  # noqa: BLE001 - the last resort, as above
+            told = _told(error)
+        finally:
+            self._route.leave(self._tenant)
+        return self._route.whole(told)
 
 
 def _told(error: Exception) -> Problem:
