@@ -16,14 +16,8 @@ from rollcage.telemetry.metrics import Metrics
 _SCHEME: Final = "bearer "
 
 
-def admitted(doorkeeper: Doorkeeper, metrics: Metrics, *, authorization: str | None, in_path: str | None) -> Tenant:
-    """
-    Return the tenant whose token came along, or raise NotAuthorized.
-
-    A token in the path counts before one in a header: it is there because the
-    trainer cannot send headers, or sends those of somebody else.
-    """
-    token = in_path or _bearer(authorization)
+def admitted(doorkeeper: Doorkeeper, metrics: Metrics, token: str | None) -> Tenant:
+    """Return the tenant whose token came along, or raise NotAuthorized."""
     if token is None:
         metrics.auth_failures.at(AuthLabel.MISSING).inc()
         raise NotAuthorized("no token: send Authorization: Bearer, or put it into the path after /tokens/")
@@ -34,7 +28,8 @@ def admitted(doorkeeper: Doorkeeper, metrics: Metrics, *, authorization: str | N
     return tenant
 
 
-def _bearer(authorization: str | None) -> str | None:
+def bearer(authorization: str | None) -> str | None:
+    """Return the token in a header, or None."""
     if authorization is None or authorization[: len(_SCHEME)].lower() != _SCHEME:
         return None
     return authorization[len(_SCHEME) :].strip() or None

@@ -43,6 +43,8 @@ class Corked:
         self._transport = transport
         self._loop = loop
         self._pieces: list[bytes] = []
+        # Asked for thrice a request, and looking further below takes longer than most of what is done for one.
+        self.is_closing = transport.is_closing
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -72,23 +74,17 @@ class Repeated:
     For uvicorn it is a request that is being answered, and the task that answers it, as far as it asks about those.
     """
 
-    __slots__ = (
-        "_answering",
-        "_protocol",
-        "disconnected",
-        "keep_alive",
-        "message_event",
-        "more_body",
-        "response_complete",
-        "response_started",
-    )
+    disconnected = more_body = response_started = response_complete = False
+    keep_alive = True
+    _answering: asyncio.Task[None] | None = None
 
     def __init__(self, protocol: "GuardedProtocol") -> None:
         self._protocol = protocol
-        self._answering: asyncio.Task[None] | None = None
-        self.disconnected = self.more_body = self.response_started = self.response_complete = False
-        self.keep_alive = True
-        self.message_event = self
+
+    @property
+    def message_event(self) -> "Repeated":
+        """What is set when there is more of it."""
+        return self
 
     def set(self) -> None:
         """Nobody waits for more of it."""
@@ -123,6 +119,10 @@ class GuardedProtocol(HttpToolsProtocol):
 
     headers_within = 10.0
     still = 30.0
+
+    # uvicorn's own, which hold a repeated request as well.
+    cycle: Any
+    tasks: set[Any]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to look after the connection."""
@@ -236,13 +236,13 @@ class GuardedProtocol(HttpToolsProtocol):
         """Let a request begin whose head is known."""
         self._unset_keepalive_if_required()
         request = Repeated(self)
-        self.cycle = cast("RequestResponseCycle", request)
-        self.tasks.add(cast("asyncio.Task[None]", request))
+        self.cycle = request
+        self.tasks.add(request)
         again(body, request)
 
     def over(self, request: Repeated) -> None:
         """Let uvicorn no longer wait for a request before it ends."""
-        self.tasks.discard(cast("asyncio.Task[None]", request))
+        self.tasks.discard(request)
 
     def give(self, request: RequestResponseCycle | Repeated, answer: Whole) -> None:
         """Write a whole answer."""

@@ -33,7 +33,9 @@ WHOLE: Final = "rollcage.whole"
 # body it has seen, and will find unchanged.
 AGAIN: Final = "rollcage.again"
 
-_JSON: Final = (b"content-type", b"application/json")
+# A plain number: looking an enumeration's up takes longer than putting the answer together.
+_OK: Final = int(HTTPStatus.OK)
+_JSON_ALONE: Final = ((b"content-type", b"application/json"),)
 _PROBLEM: Final = (b"content-type", MEDIA_TYPE.encode())
 _CLOSE: Final = (b"connection", b"close")
 
@@ -116,7 +118,7 @@ async def _rest(receive: Receive, body: bytes, limit: int) -> tuple[Message, byt
 
 def whole_json(body: bytes, *, close: bool = False) -> Whole:
     """Answer with a JSON text."""
-    return Whole(HTTPStatus.OK, (_JSON,), body, close)
+    return Whole(_OK, _JSON_ALONE, body, close)
 
 
 def whole_problem(problem: Problem, *, close: bool = False) -> Whole:

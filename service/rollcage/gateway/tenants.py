@@ -14,6 +14,7 @@ import hashlib
 import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Annotated, Any, Final, Self
 
 import yaml
@@ -97,9 +98,15 @@ class Directory:
         """
         if not SHORTEST_TOKEN <= len(token) <= LONGEST_TOKEN:
             return None
-        digest = hashlib.sha256(token.encode(errors="replace")).digest()
+        digest = _digest(token)
         expected, tenant = self._by_hash.get(digest[:_INDEX_BYTES], (b"", None))
         return tenant if hmac.compare_digest(digest, expected) else None
+
+
+# The same few tokens come with every call. Whose they are is looked up each time: one may have been taken back.
+@lru_cache(maxsize=1024)
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode(errors="replace")).digest()
 
 
 def token_hash(token: str) -> str:

@@ -41,7 +41,7 @@ def watched(use_cases: UseCases, action: Action) -> AsyncIterator[bytes]:
 
     What is wrong with the action itself is raised at once.
     """
-    return _events(use_cases, action, prepare(action).call.arguments)
+    return _events(use_cases, action, prepare(action).body)
 
 
 def shown(action: Action, answer: Answer) -> dict[str, Any]:

@@ -107,12 +107,13 @@ class Acting:
         except RollcageError:
             asker.otherwise(self.act(action))
             return
-        place = self._beginning.at_once(job)
-        if place and place.marking:
-            plain = PlainCall(self, job, place.route, place.marking, asker)
-            if self._sending.post(job, place.route, plain.heard):
+        route = self._beginning.at_once(job)
+        if route:
+            plain = PlainCall(self, job, route, asker)
+            if self._sending.post(job, route, plain.heard):
+                plain.marking = self._beginning.mark(job, route)
                 return
-        asker.otherwise(self.onward(job, place))
+        asker.otherwise(self.onward(job))
 
     async def onward(self, job: Job, place: Place | None = None) -> Answer:
         """Bring a call to its end, from *place* on if it has got there."""

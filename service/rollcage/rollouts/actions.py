@@ -8,6 +8,7 @@ a repeat is the same to the byte.
 import itertools
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from types import MappingProxyType
@@ -16,7 +17,7 @@ from typing import Any, Final
 import orjson
 
 from rollcage.core.environment import Environment
-from rollcage.core.ids import RolloutId, RolloutKey
+from rollcage.core.ids import RolloutId, RolloutKey, trainers_id
 from rollcage.core.values import value
 from rollcage.rollouts.arguments import canonical, fingerprint, whole
 from rollcage.store.calls import Call, CallEnding
@@ -89,17 +90,32 @@ class Answer:
         return dict(orjson.loads(self.result).get("facts") or {})
 
 
-@value
+@dataclass(slots=True)
 class Prepared:
-    """An action, ready to be recorded and sent."""
+    """An action, ready to be sent, and ready to be recorded once somebody asks for that."""
 
     action: Action
     key: RolloutKey
-    call: Call
+    # As its sandbox is sent it.
+    body: bytes
+    attempt: str
+    # What it is known again by.
+    tool: str
+    spelled: bytes
+    _call: Call | None = None
+
+    @property
+    def call(self) -> Call:
+        """The call as the record knows it; made when it is first wanted, since a call need not wait for it."""
+        if self._call is None:
+            digest = fingerprint(self.tool, self.spelled)
+            self._call = Call(id=self.action.call_id, hash=digest, attempt=self.attempt, arguments=self.body)
+        return self._call
 
 
 def prepare(action: Action) -> Prepared:
     """Check the ids, spell the arguments; raises BadId or TooLarge."""
+    trainers_id("call", action.call_id)
     tool, spelled = whole(action.tool), canonical(action.arguments)
     # Put together by hand: the arguments are spelled already, and every byte is encoded once.
     body = b'{"call_id":%b,"tool":%b,"arguments":%b}' % (
@@ -107,8 +123,7 @@ def prepare(action: Action) -> Prepared:
         orjson.dumps(tool),
         spelled,
     )
-    call = Call(id=action.call_id, hash=fingerprint(tool, spelled), attempt=_fresh_attempt(), arguments=body)
-    return Prepared(action, action.rollout.key, call)
+    return Prepared(action, action.rollout.key, body, _fresh_attempt(), tool, spelled)
 
 
 def _fresh_attempt() -> str:

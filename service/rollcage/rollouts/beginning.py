@@ -63,20 +63,23 @@ class Beginning:
         self._witness = witness
         self._away_until = 0.0
 
-    def at_once(self, job: Job) -> Place | None:
-        """Return the place of a call that may be sent before its mark has come to anything, or None."""
+    def at_once(self, job: Job) -> Route | None:
+        """Return where a call may be sent before it is marked, or None."""
         route = self._routes.get(job.prepared.key)
         if not (route and self._may_bypass(route)) or self._store_is_away or not _may_be_sent_at_once(job, route):
             return None
+        return route
+
+    def mark(self, job: Job, route: Route) -> Marking:
+        """Mark a call that is sent there now: when it has taken long enough, or with its end."""
         # Ours, as long as nobody says otherwise.
         job.marked, job.bypassed = True, False
-        marking = self._store.calls.mark(job.prepared.key, job.call, sandbox=route.sandbox.name, after=_MARKED_AFTER)
-        return Place(route, marking=marking)
+        return self._store.calls.mark(job.prepared.key, job.call, sandbox=route.sandbox.name, after=_MARKED_AFTER)
 
     async def begin(self, job: Job) -> Place:
         """Return the call's place; whatever the store refuses with is raised."""
-        if place := self.at_once(job):
-            return place
+        if route := self.at_once(job):
+            return Place(route, marking=self.mark(job, route))
         route = self._routes.get(job.prepared.key)
         may_bypass = route is not None and self._may_bypass(route)
         if route and may_bypass and self._store_is_away:

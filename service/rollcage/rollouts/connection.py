@@ -58,6 +58,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._parser = cast("_Parser", httptools.HttpResponseParser(self))
         self._then: Then | None = None
+        self._late: asyncio.TimerHandle | None = None
         # An answer that is whole, until it is given.
         self._reply: Reply | None = None
         self._body = bytearray()
@@ -80,14 +81,11 @@ class Connection(asyncio.Protocol):
         """Whether a request can be written now."""
         return self._then is None and self._transport is not None and not self._transport.is_closing()
 
-    def send(self, request: bytes, then: Then) -> None:
-        """Write a request; *then* gets its answer, or Cut."""
+    def send(self, request: bytes, *, seconds: float, then: Then) -> None:
+        """Write a request; *then* gets its answer, or Cut after so long."""
         self._then = then
-        cast("asyncio.Transport", self._transport).write(request)
-
-    def give_up(self, seconds: float) -> None:
-        """Tell whoever waits that no answer came in time."""
-        self._over(Cut(f"no answer in {seconds:g} s"))
+        self._write(request)
+        self._late = asyncio.get_running_loop().call_later(seconds, self._give_up, seconds)
 
     def close(self) -> None:
         """Close without waiting for anything."""
@@ -97,6 +95,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the connection over."""
         self._transport = cast("asyncio.Transport", transport)
+        self._write = self._transport.write
 
     def data_received(self, data: bytes) -> None:
         """Read on; what nobody asked for, or more than anybody wants, ends the connection."""
@@ -154,7 +153,13 @@ class Connection(asyncio.Protocol):
         )
         self._body = bytearray()
 
+    def _give_up(self, seconds: float) -> None:
+        self._over(Cut(f"no answer in {seconds:g} s"))
+
     def _over(self, outcome: Reply | Cut) -> None:
-        then, self._then = self._then, None
+        then, late = self._then, self._late
+        self._then = self._late = None
         if then:
             then(outcome)
+        if late:
+            late.cancel()

@@ -7,7 +7,7 @@ blur the first two, and take half as much processor time again or more.
 """
 
 import asyncio
-from asyncio import Future, TimerHandle
+from asyncio import Future
 from collections import OrderedDict
 from datetime import timedelta
 from functools import partial
@@ -54,8 +54,7 @@ class Line:
 
     def send(self, connection: Connection, request: bytes, *, seconds: float, then: Then) -> None:
         """Send a request over a connection that is usable; *then* gets the answer, or Cut."""
-        late = asyncio.get_running_loop().call_later(seconds, connection.give_up, seconds)
-        connection.send(request, partial(self._over, connection, late, then))
+        connection.send(request, seconds=seconds, then=partial(self._over, connection, then))
 
     async def close(self) -> None:
         """Close all connections that are not in use; those in use are closed after it."""
@@ -70,11 +69,10 @@ class Line:
         """Return a connection that is open and idle, if there is one: for a request that is written at once."""
         oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
         for connection in reversed(tuple(self._by_address.get(address, ()))):
-            if connection.busy:
-                continue
             if connection.usable and connection.idle_since >= oldest:
                 return connection
-            self._end(connection)
+            if not connection.busy:
+                self._end(connection)
         return None
 
     def keep(self, connection: Connection) -> None:
@@ -91,13 +89,12 @@ class Line:
         if len(self._kept) > _MOST_IDLE:
             self._end(next(one for one in self._kept if not one.busy))
 
-    def _over(self, connection: Connection, late: TimerHandle, then: Then, outcome: Reply | Cut) -> None:
-        late.cancel()
+    def _over(self, connection: Connection, then: Then, outcome: Reply | Cut) -> None:
+        then(outcome)
         if isinstance(outcome, Cut):
             self._end(connection)
         else:
             self.keep(connection)
-        then(outcome)
 
     def _end(self, connection: Connection) -> None:
         connection.close()

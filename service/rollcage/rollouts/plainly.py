@@ -46,15 +46,16 @@ class Course(Protocol):
 
 
 class PlainCall:
-    """One call that is being sent, and is yet to be marked."""
+    """One call that is being sent; *marking* is given to it as soon as it is."""
 
-    __slots__ = ("_answer", "_asker", "_course", "_heard", "_job", "_marking", "_route")
+    __slots__ = ("_answer", "_asker", "_course", "_heard", "_job", "_route", "marking")
 
-    def __init__(self, course: Course, job: Job, route: Route, marking: Marking, asker: Asker) -> None:
+    marking: Marking
+
+    def __init__(self, course: Course, job: Job, route: Route, asker: Asker) -> None:
         self._course = course
         self._job = job
         self._route = route
-        self._marking = marking
         self._asker = asker
         self._heard: Heard | None = None
         self._answer: Answer | None = None
@@ -66,7 +67,7 @@ class PlainCall:
         try:
             answer = self._course.plain(self._job, self._route, self._heard)
             if answer:
-                recording = self._marking.end(
+                recording = self.marking.end(
                     answer.ending(self._route.boot),
                     within=self._job.patience.store.total_seconds(),
                     then=self._recorded,
@@ -87,5 +88,5 @@ class PlainCall:
             self._onward()
 
     def _onward(self) -> None:
-        place = Place(self._route, marking=self._marking, heard=self._heard)
+        place = Place(self._route, marking=self.marking, heard=self._heard)
         self._asker.otherwise(self._course.onward(self._job, place))

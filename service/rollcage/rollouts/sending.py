@@ -45,7 +45,7 @@ class Sending:
                 return NOT_SENT
             job.sendings += 1
             heard = await self._toolservers.call(
-                route, connection, job.call.arguments, most=job.most, seconds=max(job.left, 0.0)
+                route, connection, job.prepared.body, most=job.most, seconds=max(job.left, 0.0)
             )
         if heard.came is not Came.ANSWER_LOST:
             return heard
@@ -59,7 +59,7 @@ class Sending:
             return False
         job.sendings += 1
         self._toolservers.post(
-            route, connection, job.call.arguments, most=job.most, seconds=max(job.left, 0.0), then=then
+            route, connection, job.prepared.body, most=job.most, seconds=max(job.left, 0.0), then=then
         )
         return True
 

@@ -49,6 +49,10 @@ _CODES: Final[Mapping[str, Came]] = MappingProxyType(
 
 _CLASSES: Final = frozenset(OutcomeClass)
 
+# Plain numbers: looking an enumeration's up takes longer than reading the rest of a head that is known.
+_OK: Final = int(HTTPStatus.OK)
+_ACCEPTED: Final = int(HTTPStatus.ACCEPTED)
+
 _MOST_CALLS: Final = MOST_CALLS_HEADER.encode()
 
 
@@ -143,11 +147,11 @@ def heard(route: Route, outcome: Reply | Cut) -> Heard:
 
 def read(reply: Reply) -> Heard:
     """Read an answer; what is no answer of a toolserver is OUTPUT_LOST."""
-    if reply.status == HTTPStatus.ACCEPTED:
+    if reply.status == _ACCEPTED:
         return Heard(Came.RUNNING, boot=reply.boot)
     try:
         fields = orjson.loads(reply.body)
-        if reply.status == HTTPStatus.OK:
+        if reply.status == _OK:
             came = Came.RESULT if _is_result(fields) else Came.OUTPUT_LOST
         else:
             # A code of a later release: nobody here knows whether something ran.

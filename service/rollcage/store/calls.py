@@ -190,7 +190,7 @@ class Marking:
 
     def now(self) -> None:
         """Begin it, unless it is begun already."""
-        self._begun_with()
+        link.unattended(self._begun_with())
 
     def drop(self) -> None:
         """Never begin it: it was not sent."""
@@ -204,7 +204,7 @@ class Marking:
 
         If it was not begun before, *ending* is kept at the same time, if there is one.
         """
-        answer = self._begun_with(ending)
+        answer = link.unattended(self._begun_with(ending))
         return Begun.read(granted(await link.within(within, answer)))
 
     def end(self, ending: CallEnding, *, within: float, then: Callable[[asyncio.Future[list[Any]]], None]) -> bool:
@@ -227,10 +227,9 @@ class Marking:
 
     def _begun_with(self, ending: CallEnding | None = None) -> asyncio.Future[list[Any]]:
         if self._answer is None:
-            draft = self._prepare()
-            self.drop()
             lasted = int((self._loop.time() - self._sent_at) * 1000)
-            self._answer = draft.send(lasted=lasted, **(ending.fields if ending else {}))
+            self._answer = self._prepare().send(lasted=lasted, **(ending.fields if ending else {}))
+            self.drop()
         return self._answer
 
 

@@ -108,7 +108,7 @@ class Draft:
     _send: Callable[[_Order], Future[list[Any]]]
 
     def send(self, **more: Value) -> Future[list[Any]]:
-        """Run it; its answer, refusals among them, can be waited for, or not."""
+        """Run it; its answer, refusals among them, is to be looked at, unless it is ``unattended``."""
         if more:
             self._order.add(more)
         return self._send(self._order)
@@ -187,13 +187,11 @@ class Link:
 
     def begin(self, script: str, **fields: Value) -> Future[list[Any]]:
         """Run one script; its answer, refusals among them, can be waited for, or not."""
-        return self.draft(script, **fields).send()
+        return unattended(self.draft(script, **fields).send())
 
     def draft(self, script: str, **fields: Value) -> Draft:
         """Get ready to run one script."""
-        order = self._order(script, fields)
-        order.answer.add_done_callback(_looked_at)
-        return Draft(order, self._sent)
+        return Draft(self._order(script, fields), self._sent)
 
     def _sent(self, order: _Order) -> Future[list[Any]]:
         self._submit([order])
@@ -345,8 +343,8 @@ def told(seconds: float, answer: Future[list[Any]], then: Callable[[Future[list[
     late = asyncio.get_running_loop().call_later(seconds, _give_up, answer)
 
     def done(answer: Future[list[Any]]) -> None:
-        late.cancel()
         then(answer)
+        late.cancel()
 
     answer.add_done_callback(done)
 
@@ -356,8 +354,13 @@ def _give_up(answer: Future[list[Any]]) -> None:
         answer.set_exception(TimeoutError())
 
 
+def unattended(answer: Future[list[Any]]) -> Future[list[Any]]:
+    """Keep the loop from complaining of an error in *answer* that nobody looks at."""
+    answer.add_done_callback(_looked_at)
+    return answer
+
+
 def _looked_at(answer: Future[Any]) -> None:
-    """Keep the loop from complaining of an error that nobody waited for."""
     if not answer.cancelled():
         answer.exception()
 

@@ -199,7 +199,7 @@ async def test_a_head_seen_before_may_come_in_pieces(at: int) -> None:
     connection.connection_made(Silent())
     replies: list[Reply | Cut] = []
     for pieces in ([OK], [OK[:at], OK[at:]], [OK]):
-        connection.send(REQUEST, replies.append)
+        connection.send(REQUEST, seconds=5.0, then=replies.append)
         for piece in pieces:
             connection.data_received(piece)
 

@@ -46,7 +46,9 @@ class Script:
         """Return arguments as the script is given them, *after* so many others."""
         if not self.takes:
             return list(chain.from_iterable(fields.items()))
-        return [fields[name] for name in self.takes[after : after + len(fields)]]
+        names = self.takes[after : after + len(fields)]
+        # Whoever is in a hurry gives them in their order.
+        return [*fields.values()] if tuple(fields) == names else [fields[name] for name in names]
 
 
 def load() -> Mapping[str, Script]:

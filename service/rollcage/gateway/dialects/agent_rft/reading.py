@@ -115,12 +115,9 @@ def read_call(body: bytes, address: Address, *, fresh: Callable[[], str]) -> Too
     every call is new.
     """
     fields = _object(body)
-    rollout = _text(fields, "trace_id")
-    call_id, own_id = _text(fields, "call_id"), _text(fields, "id")
-    if rollout is not None:
-        trainers_id("trace_id", rollout)
+    rollout, call_id, own_id = _id(fields, "trace_id"), _id(fields, "call_id"), _text(fields, "id")
     if call_id is not None:
-        known_by = trainers_id("call_id", call_id)
+        known_by = call_id
     elif own_id is not None and rollout is not None:
         # Told apart from call ids: the same text in another field is another call.
         known_by = trainers_id("id", f"id:{own_id}")
@@ -142,9 +139,7 @@ def read_call(body: bytes, address: Address, *, fresh: Callable[[], str]) -> Too
 def read_grade(body: bytes, address: Address) -> GradeCall:
     """Read a request for a score."""
     fields = _object(body)
-    rollout = _text(fields, "trace_id")
-    if rollout is not None:
-        trainers_id("trace_id", rollout)
+    rollout = _id(fields, "trace_id")
     item = fields.get("item")
     return GradeCall(
         rollout=rollout,
@@ -214,6 +209,15 @@ def _text(fields: dict[str, Any], name: str) -> str | None:
     if not isinstance(value, str) or len(value) > _LONGEST_ECHO or not value.isprintable():
         raise BadRequest(f"{name} is not a short text")
     return value
+
+
+def _id(fields: dict[str, Any], name: str) -> str | None:
+    value = fields.get(name)
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise BadRequest(f"{name} is not a short text")
+    return trainers_id(name, value)
 
 
 def _tool(name: Any) -> str | None:

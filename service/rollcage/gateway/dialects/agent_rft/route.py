@@ -5,12 +5,10 @@ Plain ASGI: every call of every rollout comes this way, and a framework's
 routing and validation would take longer than all that is done here.
 """
 
-import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
-from http import HTTPStatus
 from typing import Any, TypeAlias
 
 import structlog
@@ -19,7 +17,7 @@ from rollcage.core.environment import Environment
 from rollcage.core.errors import RollcageError
 from rollcage.core.ids import BadId, RolloutId, environment_name, rollout_id
 from rollcage.core.values import value
-from rollcage.gateway.auth import admitted
+from rollcage.gateway.auth import admitted, bearer
 from rollcage.gateway.definitions import tool_names
 from rollcage.gateway.dialects.agent_rft.answering import output_body, refusal_of, score_body, text_of
 from rollcage.gateway.dialects.agent_rft.reading import (
@@ -70,24 +68,27 @@ class AgentRft:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever happens."""
-        asked = _Asked(read_address(scope["path"]), header(scope, b"authorization"), scope["method"])
+        asked = _asked(scope)
         if asked.address and asked.address.task is Task.TOOL:
             scope[AGAIN] = partial(self._again, asked, asked.address)
         with suppress(Gone):
             answer = await self._answered(asked, partial(read_body, scope, receive, limit=self._body_bytes))
-            await send_whole(scope, send, self.whole(answer))
+            whole = self.whole(answer)
+            await send_whole(scope, send, whole)
+            self.count(whole)
 
     def whole(self, answer: bytes | Problem) -> Whole:
-        """Return an answer as it is sent, and count it."""
+        """Return an answer as it is sent."""
         close = self._parts.admission.draining
         if isinstance(answer, Problem):
-            self._count(answer.status)
             if answer.code == BodyTooLarge.code:
                 self._parts.metrics.requests_refused.at(LimitLabel.BODY).inc()
             return whole_problem(answer, close=close)
-        # Counted once the answer is on its way.
-        asyncio.get_running_loop().call_soon(self._count, HTTPStatus.OK)
         return whole_json(answer, close=close)
+
+    def count(self, answer: Whole) -> None:
+        """Count an answer, once it is on its way."""
+        self._parts.metrics.requests.at(DialectLabel.AGENT_RFT, status_label(answer.status)).inc()
 
     def leave(self, tenant: Tenant) -> None:
         """Let go of a request that was let in."""
@@ -112,12 +113,14 @@ class AgentRft:
         """Answer a further tool call whose head says the same."""
         tenant: Tenant | None = None
         try:
-            tenant = self._let_in(asked, address)
+            tenant = self._let_in(asked)
             call = self._read(given_body(body, limit=self._body_bytes), address, tenant)
         except Exception as error:  # noqa: BLE001 - the last resort, as below
             if tenant:
                 self.leave(tenant)
-            turn.give(self.whole(_told(error)))
+            refused = self.whole(_told(error))
+            turn.give(refused)
+            self.count(refused)
         else:
             self._parts.use_cases.start(call.action, _Asker(self, tenant, call, turn))
 
@@ -133,7 +136,7 @@ class AgentRft:
         address = asked.address
         if address is None:
             raise NoSuchRoute("the path is /agent-rft[/tokens/T][/runs/R][/environments/E]/tools[/NAME] or …/grade")
-        tenant = self._let_in(asked, address)
+        tenant = self._let_in(asked)
         try:
             body = await read()
             if address.task is Task.GRADE:
@@ -143,10 +146,10 @@ class AgentRft:
         finally:
             self.leave(tenant)
 
-    def _let_in(self, asked: "_Asked", address: Address) -> Tenant:
+    def _let_in(self, asked: "_Asked") -> Tenant:
         """Return whose request it is; it counts as one in flight until it leaves."""
         parts = self._parts
-        tenant = admitted(parts.tenants, parts.metrics, authorization=asked.authorization, in_path=address.token)
+        tenant = admitted(parts.tenants, parts.metrics, asked.token)
         if asked.method != "POST":
             raise WrongMethod("tool calls and grading are POSTed")
         parts.admission.enter(tenant)
@@ -202,9 +205,6 @@ class AgentRft:
             raise EnvironmentUnknown(environment=_shown(name))
         return found
 
-    def _count(self, status: int) -> None:
-        self._parts.metrics.requests.at(DialectLabel.AGENT_RFT, status_label(status)).inc()
-
 
 _Read: TypeAlias = Callable[[], Awaitable[bytes]]
 
@@ -214,8 +214,16 @@ class _Asked:
     """What a request's head says."""
 
     address: Address | None
-    authorization: str | None
+    token: str | None
     method: str
+
+
+def _asked(scope: Scope) -> _Asked:
+    address = read_address(scope["path"])
+    # One in the path counts before one in a header: it is there because the trainer cannot send headers, or sends
+    # those of somebody else.
+    token = (address and address.token) or bearer(header(scope, b"authorization"))
+    return _Asked(address, token, scope["method"])
 
 
 @value
@@ -250,20 +258,24 @@ class _Asker:
     def recorded(self) -> None:
         """Send it."""
         self._route.leave(self._tenant)
-        self._turn.give(self._route.whole(self._body))
+        answer = self._route.whole(self._body)
+        self._turn.give(answer)
+        self._route.count(answer)
 
     def otherwise(self, answer: Coroutine[Any, Any, Answer]) -> None:
         """Send what comes of waiting."""
         self._turn.wait(self._waited(answer))
 
-    async def _waited(self, answer: Coroutine[Any, Any, Answer]) -> Whole:
+    async def _waited(self, acting: Coroutine[Any, Any, Answer]) -> Whole:
         try:
-            told = await self._route.output(self._call, answer)
+            told = await self._route.output(self._call, acting)
         except Exception as error:  # noqa: BLE001 - the last resort, as above
             told = _told(error)
         finally:
             self._route.leave(self._tenant)
-        return self._route.whole(told)
+        answer = self._route.whole(told)
+        self._route.count(answer)
+        return answer
 
 
 def _told(error: Exception) -> Problem:

@@ -10,7 +10,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from rollcage.core.environment import Environment
 from rollcage.core.ids import BadId, RolloutId, RunId, environment_name
-from rollcage.gateway.auth import admitted
+from rollcage.gateway.auth import admitted, bearer
 from rollcage.gateway.errors import EnvironmentUnknown
 from rollcage.gateway.ports import Parts
 from rollcage.gateway.tenants import Tenant
@@ -31,7 +31,7 @@ async def _tenant(
     parts: Annotated[Parts, Depends(_parts)],
     _credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)],
 ) -> AsyncIterator[Tenant]:
-    tenant = admitted(parts.tenants, parts.metrics, authorization=request.headers.get("authorization"), in_path=None)
+    tenant = admitted(parts.tenants, parts.metrics, bearer(request.headers.get("authorization")))
     parts.admission.enter(tenant)
     try:
         yield tenant
