@@ -3,9 +3,10 @@ A step of training begins: new rollouts, all at the same instant, through two ga
 
 The floor, in the same run and by the same client, is one direct call to each
 of as many pods of the same kind. Both sides open a connection for every call.
-Then once more with half as many warm pods, where the rest has to queue: its wait
-is compared with what the second half of the first fill took, since a start takes
-longer the more pods there are. With ``--chart`` the gateways are those that the
+Then once more with half as many warm pods, where the rest has to queue until the
+pool is refilled: how long the last answer took after the last pod was ready; and
+how long in all, compared with the second half of the first fill, since a start
+takes longer the more pods there are. With ``--chart`` the gateways are those that the
 chart installs, else processes here.
 """
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from load.served import Served
+    from rollcage.sandboxes.kubernetes.api import Api
     from rollcage.store.records import Sandbox
     from rollcage.store.store import Store
     from rollcage.wire.tokens import Signer
@@ -93,7 +95,9 @@ async def _measure(kubeconfig: Path, rollouts: int, *, chart: bool) -> Outcome:
         await _over(service, "full", rollouts)
         await ground.filled(service.store, ENVIRONMENT, rollouts // 2)
         await ground.quiet()
+        asked = time.time()
         queued = await _burst(service, "half", rollouts)
+        refilled = await _ready_since(api, service.pods) - asked
         await want(api, service.environments, 0)
         await _over(service, "half", rollouts)
         writes = service.writes()
@@ -115,6 +119,8 @@ async def _measure(kubeconfig: Path, rollouts: int, *, chart: bool) -> Outcome:
             "renewal_s": round(renewed, 1),
             "half_failed": sum(not one.good for one in queued),
             "half_last_s": round(late[-1], 1),
+            # To the second, as Kubernetes tells it.
+            "half_last_after_refill_s": round(late[-1] - refilled, 1),
             "half_refill_needs_s": round(needed, 1),
             "half_wait_ratio": round(late[-1] / needed, 3),
         },
@@ -134,6 +140,17 @@ async def _measure(kubeconfig: Path, rollouts: int, *, chart: bool) -> Outcome:
 def second_half(filling: Sequence[float]) -> float:
     """Return how long a pool that was half full took to be full, from when each of its sandboxes was ready."""
     return filling[-1] - filling[len(filling) // 2 - 1]
+
+
+async def _ready_since(api: Api, pods: str) -> float:
+    """Return when the last of the pods became ready, in seconds since 1970."""
+    found = (await api.request("GET", pods))["items"]
+    return max(
+        datetime.fromisoformat(condition["lastTransitionTime"]).timestamp()
+        for pod in found
+        for condition in pod["status"]["conditions"]
+        if condition["type"] == "Ready" and condition["status"] == "True"
+    )
 
 
 async def _floor(service: Served, count: int) -> list[Answer]:

@@ -67,6 +67,8 @@ class Served:
     gateways: tuple[tuple[str, int], ...]
     environments: str
     """The path of the environments that the controller follows."""
+    pods: str
+    """The path of the sandboxes' pods."""
     writes: Callable[[], Mapping[str, int]]
     """What the controller has written about pods so far."""
     data_plane: Callable[[], int] | None
@@ -100,6 +102,7 @@ async def by_processes(api: Api, kubeconfig: Path, warm: int) -> AsyncIterator[S
             token=_TOKEN,
             gateways=addresses,
             environments=path,
+            pods=f"/api/v1/namespaces/{namespace}/pods",
             writes=lambda: {kind: count for kind, count in controllers.writes.items() if "pods" in kind},
             data_plane=lambda: sum(data_plane.writes.values()),
         )
@@ -133,6 +136,7 @@ async def by_chart(api: Api, kubeconfig: Path, warm: int) -> AsyncIterator[Serve
             token=release.secret("token", "token"),
             gateways=tuple((one.status.pod_ip, 8080) for one in release.pods("gateway")),
             environments=path,
+            pods=f"/api/v1/namespaces/{SANDBOXES}/pods",
             writes=lambda: _pod_writes(core) - before,
             data_plane=None,
         )
