@@ -104,16 +104,15 @@ class Acting:
         """Run a call likewise; *asker* hears what comes of it, now or later."""
         try:
             job = Job(prepare(action), self._patience)
-        except RollcageError:
-            asker.otherwise(self.act(action))
-            return
-        route = self._beginning.at_once(job)
-        if route:
-            plain = PlainCall(self, job, route, asker)
-            if self._sending.post(job, route, plain.heard):
+            route = self._beginning.at_once(job)
+            plain = PlainCall(self, job, route, asker) if route else None
+            if route and plain and self._sending.post(job, route, plain.take):
                 plain.marking = self._beginning.mark(job, route)
                 return
-        asker.otherwise(self.onward(job))
+        except Exception:  # noqa: BLE001 - it will be raised again on the usual course, where it is told
+            asker.otherwise(self.act(action))
+        else:
+            asker.otherwise(self.onward(job))
 
     async def onward(self, job: Job, place: Place | None = None) -> Answer:
         """Bring a call to its end, from *place* on if it has got there."""

@@ -20,7 +20,8 @@ from rollcage.core.environment import Environment
 from rollcage.core.ids import RolloutId, RolloutKey, trainers_id
 from rollcage.core.values import value
 from rollcage.rollouts.arguments import canonical, fingerprint, whole
-from rollcage.store.calls import Call, CallEnding
+from rollcage.rollouts.errors import TooLarge
+from rollcage.store.calls import MAX_PAYLOAD, Call, CallEnding
 
 # As many rollouts may wait for a sandbox of one environment unless the caller says otherwise.
 MAX_WAITING: Final = 1000
@@ -123,6 +124,8 @@ def prepare(action: Action) -> Prepared:
         orjson.dumps(tool),
         spelled,
     )
+    if len(body) > MAX_PAYLOAD:
+        raise TooLarge(size=len(body), limit=MAX_PAYLOAD)
     return Prepared(action, action.rollout.key, body, _fresh_attempt(), tool, spelled)
 
 

@@ -4,6 +4,7 @@ One connection to a toolserver: a request at a time, and its answer or the knowl
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, Protocol, TypeAlias, cast
 
 import httptools
@@ -117,7 +118,7 @@ class Connection(asyncio.Protocol):
         if reply is None:
             return
         if parts and heads.plain(self._names):
-            self._head, self._said = parts[0], reply
+            self._head, self._said = parts[0], replace(reply, body=b"")
         self._over(reply)
 
     def connection_lost(self, exc: Exception | None) -> None:

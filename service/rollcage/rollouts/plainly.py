@@ -60,18 +60,18 @@ class PlainCall:
         self._heard: Heard | None = None
         self._answer: Answer | None = None
 
-    def heard(self, outcome: Reply | Cut) -> None:
+    def take(self, outcome: Reply | Cut) -> None:
         """Take what came of it in its sandbox, and have that recorded."""
         self._heard = heard(self._route, outcome)
         recording = False
         try:
             answer = self._course.plain(self._job, self._route, self._heard)
-            if answer:
-                recording = self.marking.end(
-                    answer.ending(self._route.boot),
-                    within=self._job.patience.store.total_seconds(),
-                    then=self._recorded,
-                )
+            recording = answer is not None and self.marking.end(
+                answer.ending(self._route.boot),
+                within=self._job.patience.store.total_seconds(),
+                then=self._recorded,
+            )
+            if answer and recording:
                 # While Redis is at it.
                 self._asker.known(answer)
                 self._answer = answer

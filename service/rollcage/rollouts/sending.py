@@ -57,10 +57,10 @@ class Sending:
         connection = self._toolservers.kept(route)
         if connection is None:
             return False
-        job.sendings += 1
         self._toolservers.post(
             route, connection, job.prepared.body, most=job.most, seconds=max(job.left, 0.0), then=then
         )
+        job.sendings += 1
         return True
 
     async def _reached(self, job: Job, route: Route) -> Connection | None:

@@ -13,6 +13,7 @@ from rollcage.rollouts import beginning
 from rollcage.rollouts.actions import Outcome
 from rollcage.rollouts.arguments import MAX_BYTES
 from rollcage.rollouts.errors import Masked, TooLarge
+from rollcage.rollouts.routes import Routes
 from support.askers import Heard
 from support.stage import ENVIRONMENT, RUN, TENANT
 from support.waiting import eventually
@@ -149,6 +150,22 @@ async def test_an_asker_that_cannot_take_the_answer_is_told_once_more_where_it_m
 
     assert (await asker.answer).output == "x\n"
     assert (await stage.steps())[-1] == ("c2", "ok", "x\n")
+
+
+async def test_a_fault_before_anything_is_sent_is_raised_where_it_is_told(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> bytes:
+        raise RuntimeError("no key to sign with")
+
+    await stage.sandbox("sbx-1")
+    await stage.shell("c1")
+    monkeypatch.setattr(Routes, "head", broken)
+
+    faulty = await started(stage, "c2", "echo x >> note")
+
+    assert isinstance(faulty.answer.exception(), RuntimeError)
+    assert not (stage.workdir("sbx-1") / "note").exists()
 
 
 async def test_a_sandbox_that_dies_meanwhile_masks_the_rollout(stage: Stage) -> None:
