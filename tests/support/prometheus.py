@@ -114,7 +114,10 @@ def scraping_all(targets: list[dict[str, Any]], *, rules: list[Path], home: Path
     with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
         try:
             until(lambda: _address(log) != "", seconds=PATIENCE)
-            yield Prometheus(f"http://{_address(log)}")
+            url = f"http://{_address(log)}"
+            # It listens before it serves, and refuses meanwhile.
+            until(lambda: httpx.get(f"{url}/-/ready", trust_env=False).is_success, seconds=PATIENCE)
+            yield Prometheus(url)
         finally:
             process.terminate()
 
