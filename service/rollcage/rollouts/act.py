@@ -104,15 +104,20 @@ class Acting:
         """Run a call likewise; *asker* hears what comes of it, now or later."""
         try:
             job = Job(prepare(action), self._patience)
-            route = self._beginning.at_once(job)
-            plain = PlainCall(self, job, route, asker) if route else None
-            if route and plain and self._sending.post(job, route, plain.take):
-                plain.marking = self._beginning.mark(job, route)
-                return
-        except Exception:  # noqa: BLE001 - it will be raised again on the usual course, where it is told
+            plain = self._posted(job, asker)
+        except Exception:  # noqa: BLE001 - nothing was sent; it will be raised again on the usual course, where it is told
             asker.otherwise(self.act(action))
+            return
+        if plain:
+            plain.marking = self._beginning.mark(job, plain.route)
         else:
             asker.otherwise(self.onward(job))
+
+    def _posted(self, job: Job, asker: Asker) -> PlainCall | None:
+        """Send a call for which nothing has to be waited for; None if something has."""
+        route = self._beginning.at_once(job)
+        plain = PlainCall(self, job, route, asker) if route else None
+        return plain if plain and self._sending.post(job, plain.route, plain.take) else None
 
     async def onward(self, job: Job, place: Place | None = None) -> Answer:
         """Bring a call to its end, from *place* on if it has got there."""

@@ -48,26 +48,26 @@ class Course(Protocol):
 class PlainCall:
     """One call that is being sent; *marking* is given to it as soon as it is."""
 
-    __slots__ = ("_answer", "_asker", "_course", "_heard", "_job", "_route", "marking")
+    __slots__ = ("_answer", "_asker", "_course", "_heard", "_job", "marking", "route")
 
     marking: Marking
 
     def __init__(self, course: Course, job: Job, route: Route, asker: Asker) -> None:
         self._course = course
         self._job = job
-        self._route = route
+        self.route = route
         self._asker = asker
         self._heard: Heard | None = None
         self._answer: Answer | None = None
 
     def take(self, outcome: Reply | Cut) -> None:
         """Take what came of it in its sandbox, and have that recorded."""
-        self._heard = heard(self._route, outcome)
+        self._heard = heard(self.route, outcome)
         recording = False
         try:
-            answer = self._course.plain(self._job, self._route, self._heard)
+            answer = self._course.plain(self._job, self.route, self._heard)
             recording = answer is not None and self.marking.end(
-                answer.ending(self._route.boot),
+                answer.ending(self.route.boot),
                 within=self._job.patience.store.total_seconds(),
                 then=self._recorded,
             )
@@ -88,5 +88,5 @@ class PlainCall:
             self._onward()
 
     def _onward(self) -> None:
-        place = Place(self._route, marking=self.marking, heard=self._heard)
+        place = Place(self.route, marking=self.marking, heard=self._heard)
         self._asker.otherwise(self._course.onward(self._job, place))

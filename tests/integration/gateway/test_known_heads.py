@@ -9,6 +9,7 @@ import json
 import signal
 import socket
 import threading
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
@@ -24,6 +25,8 @@ from support.scripted_use_cases import Scripted, answered
 from support.waiting import until
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rollcage.gateway.tenants import Tenant
     from rollcage.rollouts.actions import Action, Answer
 
@@ -219,10 +222,12 @@ def test_what_is_sent_ahead_is_answered_in_turn(*, plainly: bool) -> None:
         assert outputs([client.answer() for _ in range(4)]) == [(200, str(number)) for number in (1, 2, 3, 4)]
 
 
-def test_a_call_in_flight_at_sigterm_is_answered_and_is_the_last(*, plainly: bool) -> None:
-    held = Held(plainly=plainly)
+@contextmanager
+def stopping(held: Held, **changes: Any) -> Iterator[Kept]:
+    """Lend a client that waits for a call with a known head while its gateway stops."""
     made = parts(held.use_cases)
-    with served(made, replace(LOCAL, linger=timedelta(seconds=600))) as gateway, Kept(gateway.port) as client:
+    serving = replace(LOCAL, linger=timedelta(seconds=600), **changes)
+    with served(made, serving) as gateway, Kept(gateway.port) as client:
         held.release.release()
         client.ask(0)
         client.line.sendall(request(1))
@@ -230,30 +235,26 @@ def test_a_call_in_flight_at_sigterm_is_answered_and_is_the_last(*, plainly: boo
         # Twice: be no longer ready, then close the door.
         gateway.server.handle_exit(signal.SIGTERM, None)
         gateway.server.handle_exit(signal.SIGTERM, None)
+        yield client
+        gateway.server._captured_signals.clear()  # noqa: SLF001 - or it would be raised here, as uvicorn does at its end
+
+
+def test_a_call_in_flight_at_sigterm_is_answered_and_is_the_last(*, plainly: bool) -> None:
+    held = Held(plainly=plainly)
+    with stopping(held) as client:
         held.release.release()
         reply = client.answer()
 
         assert outputs([reply]) == [(200, "1")]
         assert reply.headers["connection"] == "close"
         assert client.over()
-        gateway.server._captured_signals.clear()  # noqa: SLF001 - or it would be raised here, as uvicorn does at its end
 
 
 def test_a_call_that_outlives_the_drain_gets_no_answer(*, plainly: bool) -> None:
     held = Held(plainly=plainly)
-    made = parts(held.use_cases)
-    serving = replace(LOCAL, linger=timedelta(seconds=600), drain=timedelta(seconds=1))
-    with served(made, serving) as gateway, Kept(gateway.port) as client:
-        held.release.release()
-        client.ask(0)
-        client.line.sendall(request(1))
-        until(lambda: made.admission.in_flight == 1)
-        gateway.server.handle_exit(signal.SIGTERM, None)
-        gateway.server.handle_exit(signal.SIGTERM, None)
-
+    with stopping(held, drain=timedelta(seconds=1)) as client:
         assert client.over()
         held.release.release()
-        gateway.server._captured_signals.clear()  # noqa: SLF001 - as above
 
 
 def test_a_client_that_hangs_up_leaves_a_call_that_comes_to_its_end(*, plainly: bool) -> None:
