@@ -8,7 +8,7 @@ use the same ids and nobody can choose another one's name.
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NewType
 
@@ -70,15 +70,13 @@ class RolloutId:
 
     tenant: str
     name: str
+    # The rollout's name inside the service; every call asks for it several times.
+    key: RolloutKey = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         trainers_id("tenant", self.tenant)
         trainers_id("rollout", self.name)
-
-    @property
-    def key(self) -> RolloutKey:
-        """The rollout's name inside the service."""
-        return RolloutKey(_hashed("rollout", self.tenant, self.name))
+        self.key = RolloutKey(_hashed("rollout", self.tenant, self.name))  # type: ignore[misc]  # before anybody has it
 
 
 # A rollout's calls, and those of a whole step, come close together.

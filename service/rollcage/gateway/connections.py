@@ -136,8 +136,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._reading_headers = True
         self._closing = False
         self._in_message = False
-        # What the last bytes were, if they are one whole request; and the heads that are known again.
-        self._parted: tuple[heads.Head, bytes] | None = None
+        # The head of the last bytes, if they are one whole request; and the heads that are known again.
+        self._head: heads.Head | None = None
         self._heads: dict[heads.Head, Again] = {}
         self._most = self.limit_concurrency or math.inf
         self._look_every = min(self.headers_within, self.still) / _LOOKS
@@ -151,10 +151,12 @@ class GuardedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Take in bytes."""
         self._last_data = self.loop.time()
-        self._parted = None if self._in_message else heads.parted(data)
-        if self._parted and (again := self._heads.get(self._parted[0])) and self._unhindered():
-            self._begin(again, self._parted[1])
-            return
+        if not self._in_message:
+            for head, again in self._heads.items():
+                if (body := head.body(data)) is not None and self._unhindered():
+                    self._begin(again, body)
+                    return
+        self._head = None if self._in_message else heads.head_of(data)
         if not self._receiving:
             self._receiving = self._reading_headers = True
             self._began = self._last_data
@@ -178,7 +180,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         if self._closing:
             self.cycle.keep_alive = False
-        known = self._parted[0] if self._parted and heads.plain(name for name, _ in self.headers) else None
+        known = self._head if self._head and heads.plain(name for name, _ in self.headers) else None
         cast("dict[str, Any]", self.scope)[WHOLE] = partial(self._answer, self.cycle, known)
 
     def on_message_complete(self) -> None:
@@ -217,7 +219,7 @@ class GuardedProtocol(HttpToolsProtocol):
         return True
 
     def _remember(self, head: heads.Head, again: Again | None) -> None:
-        if again and sum(map(len, head)) <= _LONGEST_HEAD:
+        if again and len(head.before) + len(head.after) <= _LONGEST_HEAD:
             if len(self._heads) >= _MOST_HEADS:
                 self._heads.clear()
             self._heads[head] = again

@@ -103,10 +103,10 @@ class Connection(asyncio.Protocol):
         if self._then is None:
             self.close()
             return
-        parts = None if self._parsing else heads.parted(data)
-        if parts and parts[0] == self._head:
+        begins = not self._parsing
+        if begins and self._head and (body := self._head.body(data)) is not None:
             said = self._said
-            self._over(Reply(said.status, parts[1], said.boot, said.replayed))
+            self._over(Reply(said.status, body, said.boot, said.replayed))
             return
         try:
             self._parser.feed_data(data)
@@ -117,8 +117,8 @@ class Connection(asyncio.Protocol):
         reply, self._reply = self._reply, None
         if reply is None:
             return
-        if parts and heads.plain(self._names):
-            self._head, self._said = parts[0], replace(reply, body=b"")
+        if begins and heads.plain(self._names):
+            self._head, self._said = heads.head_of(data), replace(reply, body=b"")
         self._over(reply)
 
     def connection_lost(self, exc: Exception | None) -> None:

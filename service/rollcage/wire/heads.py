@@ -8,31 +8,46 @@ its length. A head is known again by all of its other bytes, so it cannot mean
 anything else than it did when it was parsed.
 """
 
+import re
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import Final
 
-# A head's bytes before its length and after it.
-Head: TypeAlias = tuple[bytes, bytes]
+from rollcage.core.values import value
 
-# As clients and servers spell it; one that is spelled otherwise is not known again, and parsed every time.
-_LENGTH: Final = b"\r\nContent-Length: "
-_LENGTH_TOO: Final = b"\r\ncontent-length: "
 _MOST_DIGITS: Final = 9
+
+# As clients and servers space it; one that is spaced otherwise is not known again, and parsed every time.
+_LENGTH: Final = re.compile(rb"\r\nContent-Length: (\d{1,%d})\r\n" % _MOST_DIGITS, re.IGNORECASE)
+
+_END: Final = b"\r\n\r\n"
 
 # With one of these the length is not all that tells where a message ends, or what is to be done before.
 _UNCLEAR: Final = frozenset({b"transfer-encoding", b"expect", b"upgrade", b"trailer"})
 
 
-def parted(data: bytes) -> tuple[Head, bytes] | None:
-    """Return head and body if *data* reads as one whole message; else None."""
-    head, end, body = data.partition(b"\r\n\r\n")
-    before, found, after = head.partition(_LENGTH)
-    if not found:
-        before, _, after = head.partition(_LENGTH_TOO)
-    length, _, rest = after.partition(b"\r\n")
-    if not end or not length.isdigit() or len(length) > _MOST_DIGITS or int(length) != len(body):
-        return None
-    return (before, rest), body
+@value
+class Head:
+    """A head's bytes before its length and after it, to its end."""
+
+    before: bytes
+    after: bytes
+
+    def body(self, data: bytes) -> bytes | None:
+        """Return the body if *data* is one whole message with this head; else None."""
+        start = len(self.before)
+        end = data.find(b"\r", start, start + _MOST_DIGITS + 1)
+        if end < 0 or not data.startswith(self.before) or not data.startswith(self.after, end):
+            return None
+        length, body = data[start:end], data[end + len(self.after) :]
+        return body if length.isdigit() and int(length) == len(body) else None
+
+
+def head_of(data: bytes) -> Head | None:
+    """Return the head if *data* reads as one whole message; else None."""
+    end = data.find(_END) + len(_END)
+    found = _LENGTH.search(data, 0, end)
+    head = found and Head(data[: found.start(1)], data[found.end(1) : end])
+    return head if head and head.body(data) is not None else None
 
 
 def plain(names: Iterable[bytes]) -> bool:

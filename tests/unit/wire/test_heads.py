@@ -13,18 +13,28 @@ def message(body: bytes, head: bytes = HEAD) -> bytes:
     return head % len(body) + b"\r\n\r\n" + body
 
 
-def test_a_whole_message_is_parted_into_head_and_body() -> None:
-    before, after = b"POST /tools HTTP/1.1\r\nHost: x", b"Authorization: Bearer t"
+def head(data: bytes = message(b"hello")) -> heads.Head:
+    found = heads.head_of(data)
+    assert found
+    return found
 
-    assert heads.parted(message(b"hello")) == ((before, after), b"hello")
+
+def test_a_head_is_all_of_its_bytes_but_the_length() -> None:
+    before, after = b"POST /tools HTTP/1.1\r\nHost: x\r\nContent-Length: ", b"\r\nAuthorization: Bearer t\r\n\r\n"
+
+    assert (head().before, head().after) == (before, after)
 
 
-def test_messages_of_any_length_have_the_same_head() -> None:
-    first, second = heads.parted(message(b"")), heads.parted(message(b"x" * 12_345))
+@pytest.mark.parametrize("body", [b"", b"h", b"x" * 12_345, b"\r\n\r\n", b"\r\nContent-Length: 3\r\n\r\nabc"])
+def test_messages_of_any_length_have_the_same_head(body: bytes) -> None:
+    assert head(message(body)) == head()
+    assert head().body(message(body)) == body
 
-    assert first
-    assert second
-    assert first[0] == second[0]
+
+def test_the_length_may_come_last_and_in_small_letters() -> None:
+    small = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d"
+
+    assert head(message(b"hello", small)).body(message(b"hi", small)) == b"hi"
 
 
 @pytest.mark.parametrize(
@@ -37,10 +47,8 @@ def test_messages_of_any_length_have_the_same_head() -> None:
     ],
 )
 def test_whatever_else_differs_is_another_head(other: bytes) -> None:
-    known, found = heads.parted(message(b"hello")), heads.parted(message(b"hello", other))
-
-    assert known
-    assert found is None or found[0] != known[0]
+    assert head().body(message(b"hello", other)) is None
+    assert heads.head_of(message(b"hello", other)) != head()
 
 
 @pytest.mark.parametrize(
@@ -59,8 +67,25 @@ def test_whatever_else_differs_is_another_head(other: bytes) -> None:
         pytest.param(b"", id="nothing"),
     ],
 )
-def test_what_is_not_one_whole_message_is_not_parted(data: bytes) -> None:
-    assert heads.parted(data) is None
+def test_what_is_not_one_whole_message_has_no_head(data: bytes) -> None:
+    assert heads.head_of(data) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(message(b"hello")[:-1], id="not all of it"),
+        pytest.param(message(b"hello") + b"P", id="the next one has begun"),
+        pytest.param(message(b"hello")[:20], id="a part of the head"),
+        pytest.param(message(b"").replace(b"Length: 0", b"Length: +0"), id="a sign"),
+        pytest.param(message(b"").replace(b"Length: 0", b"Length: "), id="an empty length"),
+        pytest.param(message(b"").replace(b"Length: 0", b"Length: " + b"0" * 10), id="a long length"),
+        pytest.param(message(b"x" * 10).replace(b"Length: 10", b"Length: 1_0"), id="a length that Python reads"),
+        pytest.param(b"", id="nothing"),
+    ],
+)
+def test_what_is_not_one_whole_message_is_not_known_again(data: bytes) -> None:
+    assert head().body(data) is None
 
 
 def test_a_head_with_one_length_is_plain() -> None:

@@ -257,9 +257,9 @@ class _Asker:
 
     def recorded(self) -> None:
         """Send it."""
-        self._route.leave(self._tenant)
         answer = self._route.whole(self._body)
         self._turn.give(answer)
+        self._route.leave(self._tenant)
         self._route.count(answer)
 
     def otherwise(self, answer: Coroutine[Any, Any, Answer]) -> None:
