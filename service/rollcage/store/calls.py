@@ -130,7 +130,7 @@ class CallEnding:
 
     @property
     def fields(self) -> dict[str, str | int | bytes]:
-        """As the scripts take it."""
+        """As the scripts take it, by name or in this order."""
         told: dict[str, str | int | bytes] = {"boot": self.boot} if self.boot else {}
         return {"result": self.result, "outcome": self.outcome, "shown": self.shown, **told}
 
@@ -228,7 +228,7 @@ class Marking:
     def _begun_with(self, ending: CallEnding | None = None) -> asyncio.Future[list[Any]]:
         if self._answer is None:
             lasted = int((self._loop.time() - self._sent_at) * 1000)
-            self._answer = self._prepare().send(lasted=lasted, **(ending.fields if ending else {}))
+            self._answer = self._prepare().send(lasted, *(ending.fields.values() if ending else ()))
             self.drop()
         return self._answer
 
@@ -320,10 +320,9 @@ class Calls:
         return Page(tuple(starmap(_record, enumerate(records, start + 1))), str(end) if end < length else None)
 
 
-def _record(number: int, fields: tuple[bytes, bytes, bytes, bytes, bytes]) -> CallRecord:
-    name, mark, arguments, finished, result = fields
-    # Its number when it began may have been given twice, once to a call that was taken back.
-    _, digest, attempt, begun_at, *ending = mark.split(b" ")
+def _record(number: int, fields: tuple[bytes, bytes, bytes | None]) -> CallRecord:
+    mark, arguments, result = fields
+    name, digest, attempt, begun_at, *ending = mark.split(b" ")
     return CallRecord(
         number=number,
         id=name.decode(),
@@ -331,7 +330,7 @@ def _record(number: int, fields: tuple[bytes, bytes, bytes, bytes, bytes]) -> Ca
         attempt=attempt.decode(),
         begun_at=moment(begun_at),
         arguments=arguments,
-        result=result if finished else None,
+        result=result,
         finished_at=moment(ending[0]) if ending else None,
         outcome=ending[1].decode() if ending else None,
     )

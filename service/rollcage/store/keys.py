@@ -21,12 +21,8 @@ TEMPLATES: Final = MappingProxyType(
         "sequence": "sequence",
         # What the leader last read of the environments, as one document.
         "environments": "environments",
-        # One rollout: its record, its calls (marks, what was asked, what came back, in order), evidence.
+        # One rollout: its record with its calls, evidence.
         "rollout": "rollout:%s",
-        "marks": "rollout:%s:marks",
-        "arguments": "rollout:%s:arguments",
-        "results": "rollout:%s:results",
-        "order": "rollout:%s:order",
         "evidence": "rollout:%s:evidence",
         # Its score with parts and notes; for a while what was taken out of its sandbox.
         "score": "rollout:%s:score",

@@ -41,9 +41,6 @@ _PAUSES: Final = (0.02, 0.1, 0.4)
 # Names are looked up, a connection is made, and the server is told who comes; each may take as long as an answer.
 _TIMES_TO_CONNECT: Final = 3
 
-# What stands before a script's own arguments: how many keys, and the one that it gets.
-_BEFORE: Final = 2
-
 # Nobody answered. (asyncio's own TimeoutError is an OSError.)
 _LOST: Final = (NoConnection, NoAnswer, OSError)
 
@@ -73,13 +70,11 @@ class _Order:
     answer: Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     tries: int = 0
 
-    def add(self, fields: Mapping[str, Value]) -> None:
+    def add(self, more: tuple[Value, ...]) -> None:
         """Give the script more, before it is sent."""
+        self.packed = lengthened(self.packed, more)
         if self.script:
-            script, given = self.script
-            words = script.words(fields, after=len(given) - _BEFORE)
-            self.packed = lengthened(self.packed, tuple(words))
-            given += words
+            self.script[1].extend(more)
 
     def answered(self, answer: Any) -> None:
         """Pass the answer on to whoever waits."""
@@ -107,8 +102,12 @@ class Draft:
     _order: _Order
     _send: Callable[[_Order], Future[list[Any]]]
 
-    def send(self, **more: Value) -> Future[list[Any]]:
-        """Run it; its answer, refusals among them, is to be looked at, unless it is ``unattended``."""
+    def send(self, *more: Value) -> Future[list[Any]]:
+        """
+        Run it, with *more* as the script takes it, by its place.
+
+        Its answer, refusals among them, is to be looked at, unless it is ``unattended``.
+        """
         if more:
             self._order.add(more)
         return self._send(self._order)

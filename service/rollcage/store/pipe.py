@@ -31,9 +31,8 @@ packed: Final = cast("Callable[[Command], bytes]", hiredis.pack_command)
 
 def lengthened(command: bytes, more: Command) -> bytes:
     """Return a packed command with more words behind its own."""
-    count, _, words = command.partition(b"\r\n")
-    added, _, last = packed(more).partition(b"\r\n")
-    return b"*%d\r\n%b%b" % (int(count[1:]) + int(added[1:]), words, last)
+    end, added = command.index(b"\r"), packed(more)
+    return b"*%d%b%b" % (int(command[1:end]) + len(more), command[end:], added[added.index(b"$") :])
 
 
 class Order(Protocol):

@@ -15,7 +15,8 @@ from typing import Final
 from rollcage.core.ids import RolloutKey, environment_name, sandbox_name
 from rollcage.store.keys import Keys
 from rollcage.store.link import Link, Value
-from rollcage.store.records import Page, Rollout, Sandbox, read_page
+from rollcage.store.pages import page
+from rollcage.store.records import Page, Rollout, Sandbox
 
 # Long enough for a new leader to take over, short enough that old news is not taken for new.
 LEVELS_HOLD: Final = timedelta(seconds=15)
@@ -107,23 +108,13 @@ class Pools:
 
     async def bindings(self, environment: str, *, cursor: str | None = None, limit: int = 100) -> Page[Rollout]:
         """Return the rollouts that have a sandbox, oldest first."""
-        answer = await self._link.run(
-            "page",
-            index=Keys.short("bindings", environment_name(environment)),
-            cursor=f"({cursor}" if cursor else "-inf",
-            limit=limit,
-        )
-        return read_page(answer)
+        index = Keys.short("bindings", environment_name(environment))
+        return await page(self._link, index, cursor=f"({cursor}" if cursor else "-inf", limit=limit)
 
     async def idle(self, environment: str, *, since: timedelta, limit: int = 100) -> tuple[Rollout, ...]:
         """Return rollouts, bound or not, that nothing has happened to for so long and that have not ended."""
-        answer = await self._link.run(
-            "page",
-            index=Keys.short("activity", environment_name(environment)),
-            idle=int(since.total_seconds() * 1000),
-            limit=limit,
-        )
-        return read_page(answer).items
+        index = Keys.short("activity", environment_name(environment))
+        return (await page(self._link, index, idle=int(since.total_seconds() * 1000), limit=limit)).items
 
     async def offered(self, environment: str) -> frozenset[str]:
         """Return the sandboxes that a claim could get, those that are kept for a run among them."""

@@ -5,11 +5,12 @@ Only shapes, and how they are read from a script's answer.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from rollcage.core.ids import (
     RolloutId,
@@ -127,6 +128,14 @@ class Standing:
     at: datetime
 
 
+# What is read of a rollout's record, in which its calls stand as well; without a state there is none.
+RECORD: Final = (
+    "state",
+    *("tenant", "name", "run_name", "environment", "card", "calls", "delivered", "placements"),
+    *("begun_at", "bound_at", "ended_at", "verdict", "cause", "verdict_by", "verdict_at", "score", "item"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Rollout:
     """A rollout's record."""
@@ -148,36 +157,36 @@ class Rollout:
     item: str = ""
 
     @classmethod
-    def read(cls, key: bytes, fields: list[bytes]) -> "Rollout":
-        """Read the record from a script's answer."""
-        record = dict(zip(fields[::2], fields[1::2], strict=True))
+    def read(cls, key: bytes, found: Sequence[bytes | None]) -> "Rollout":
+        """Read the record from what was found under the names of RECORD."""
+        record = {name: told for name, told in zip(RECORD, found, strict=True) if told is not None}
 
-        def text(name: bytes) -> str:
+        def text(name: str) -> str:
             return record.get(name, b"").decode()
 
-        def time(name: bytes) -> datetime | None:
+        def time(name: str) -> datetime | None:
             return moment(record[name]) if name in record else None
 
         names = (
-            (RolloutId(text(b"tenant"), text(b"name")), RunId(text(b"tenant"), text(b"run_name")))
-            if b"tenant" in record
+            (RolloutId(text("tenant"), text("name")), RunId(text("tenant"), text("run_name")))
+            if "tenant" in record
             else (None, None)
         )
         return cls(
-            subject=Subject(RolloutKey(key.decode()), text(b"environment"), *names),
-            state=State(text(b"state")),
-            sandbox=Sandbox.from_card(record[b"card"]) if b"card" in record else None,
-            calls=int(record.get(b"calls", 0)),
-            delivered=int(record.get(b"delivered", 0)),
-            placements=int(record.get(b"placements", 0)),
-            begun_at=time(b"begun_at"),
-            bound_at=time(b"bound_at"),
-            ended_at=time(b"ended_at"),
-            verdict=Standing(text(b"verdict"), text(b"cause"), text(b"verdict_by"), moment(record[b"verdict_at"]))
-            if b"verdict" in record
+            subject=Subject(RolloutKey(key.decode()), text("environment"), *names),
+            state=State(text("state")),
+            sandbox=Sandbox.from_card(record["card"]) if "card" in record else None,
+            calls=int(record.get("calls", 0)),
+            delivered=int(record.get("delivered", 0)),
+            placements=int(record.get("placements", 0)),
+            begun_at=time("begun_at"),
+            bound_at=time("bound_at"),
+            ended_at=time("ended_at"),
+            verdict=Standing(text("verdict"), text("cause"), text("verdict_by"), moment(record["verdict_at"]))
+            if "verdict" in record
             else None,
-            score=float(record[b"score"]) if b"score" in record else None,
-            item=text(b"item"),
+            score=float(record["score"]) if "score" in record else None,
+            item=text("item"),
         )
 
 
@@ -187,12 +196,6 @@ class Page(Generic[T]):
 
     items: tuple[T, ...]
     cursor: str | None
-
-
-def read_page(answer: list[Any]) -> Page[Rollout]:
-    """Read a page of rollouts from the script's answer."""
-    cursor, records = answer
-    return Page(tuple(Rollout.read(key, fields) for key, fields in records), cursor.decode() or None)
 
 
 def moment(milliseconds: bytes) -> datetime:

@@ -14,7 +14,7 @@ from rollcage.store.records import Sandbox, Subject
 from rollcage.store.rollouts import MAX_EVIDENCE
 
 # Major: releases that differ cannot share a store. Minor: the newer one only added something.
-SCHEMA: Final = "1.0"
+SCHEMA: Final = "2.0"
 
 
 class Phase(StrEnum):

@@ -15,7 +15,8 @@ from typing import Final
 from rollcage.core.ids import RolloutKey, RunId, RunKey, TenantKey
 from rollcage.store.keys import Keys
 from rollcage.store.link import Link, Value
-from rollcage.store.records import Page, Rollout, Sandbox, Standing, Subject, Verdict, moment, read_page
+from rollcage.store.pages import page
+from rollcage.store.records import RECORD, Page, Rollout, Sandbox, Standing, Subject, Verdict, moment
 from rollcage.store.tallies import Tally, tally
 
 # Enough for every party's account of one death.
@@ -89,8 +90,8 @@ class Rollouts:
 
     async def get(self, rollout: RolloutKey) -> Rollout | None:
         """Return the rollout's record, if there is one."""
-        fields = await self._link.run("record", rollout=rollout)
-        return Rollout.read(rollout.encode(), fields) if fields else None
+        found = await self._link.ask("HMGET", self._link.keys("rollout", rollout), *RECORD)
+        return Rollout.read(rollout.encode(), found) if found[0] else None
 
     async def of_run(
         self, run: RunKey, label: Label = Label.ALL, *, cursor: str | None = None, limit: int = 100
@@ -106,7 +107,7 @@ class Rollouts:
 
     async def tallies(self, rollouts: Sequence[RolloutKey]) -> tuple[Tally, ...]:
         """Return what each rollout's calls add up to."""
-        asked = (self._link.ask("HVALS", self._link.keys("marks", rollout)) for rollout in rollouts)
+        asked = (self._link.run("marks", rollout=rollout) for rollout in rollouts)
         return tuple(tally(marks) for marks in await asyncio.gather(*asked))
 
     async def run(self, run: RunKey) -> Run | None:
@@ -120,14 +121,8 @@ class Rollouts:
         return tuple(_run(fields) for fields in found)
 
     async def _page(self, owner: str, label: Label, cursor: str | None, limit: int) -> Page[Rollout]:
-        answer = await self._link.run(
-            "page",
-            index=Keys.short("index", owner, label),
-            newest_first=1,
-            cursor=f"({cursor}" if cursor else "+inf",
-            limit=limit,
-        )
-        return read_page(answer)
+        start = f"({cursor}" if cursor else "+inf"
+        return await page(self._link, Keys.short("index", owner, label), newest_first=1, cursor=start, limit=limit)
 
     async def _settle(
         self, subject: Subject, verdict: Verdict, fields: dict[str, Value], leader: int | None
@@ -159,15 +154,16 @@ def _run(fields: list[bytes]) -> Run:
         found = {name.removeprefix(prefix): int(record[name]) for name in record if name.startswith(prefix)}
         return MappingProxyType(found)
 
+    outcomes = grouped("outcome:")
     return Run(
         id=RunId(record["tenant"], record["name"]),
         rollouts=int(record.get("rollouts", 0)),
         active=int(record.get("active", 0)),
         ended=int(record.get("ended", 0)),
-        calls=int(record.get("calls", 0)),
+        calls=int(record.get("open", 0)) + sum(outcomes.values()),
         verdicts=grouped("verdict:"),
         causes=grouped("cause:"),
-        outcomes=grouped("outcome:"),
+        outcomes=outcomes,
         last_at=moment(record["last_at"].encode()),
         graded=int(record.get("graded", 0)),
         score_total=float(record.get("score_total", 0.0)),

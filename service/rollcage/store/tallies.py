@@ -37,11 +37,10 @@ def tally(marks: Iterable[bytes]) -> Tally:
         _, digest, _, begun_at, *ending = mark.split(b" ")
         hashes.append(digest)
         if ending:
-            # A record of an earlier release has no third word.
-            finished_at, outcome, *size = ending
+            finished_at, outcome, size = ending
             outcomes[outcome.decode()] += 1
             lasted.append(int(finished_at) - int(begun_at))
-            shown += int(size[0]) if size else 0
+            shown += int(size)
     return Tally(
         calls=len(hashes),
         repeated=len(hashes) - len(set(hashes)),

@@ -139,6 +139,26 @@ async def test_a_call_that_was_taken_back_spends_no_budget(placed: Desk) -> None
     assert (await placed.record("r1")).calls == 2
 
 
+async def test_when_a_call_is_taken_back_those_that_began_since_move_up(placed: Desk) -> None:
+    for i in range(5):
+        await placed.store.calls.begin(key("r1"), call(f"call-{i}", arguments=b"%d" % i))
+    await placed.store.calls.finish(key("r1"), "call-3", CallEnding(b"r3", "ok"))
+
+    await placed.store.calls.retract(key("r1"), "call-1", attempt="attempt-1")
+    await placed.store.calls.finish(key("r1"), "call-2", CallEnding(b"r2", "ok"))
+    again = await placed.begin("r1", "call-3")
+
+    page = await placed.store.calls.trajectory(key("r1"))
+    assert [(each.number, each.id, each.arguments, each.result) for each in page.items] == [
+        (1, "call-0", b"0", None),
+        (2, "call-2", b"2", b"r2"),
+        (3, "call-3", b"3", b"r3"),
+        (4, "call-4", b"4", None),
+    ]
+    assert (again.state, again.number) == (CallState.FINISHED, 3)
+    assert (await placed.begin("r1", "call-1")).number == 5
+
+
 async def test_a_finished_call_cannot_be_taken_back(placed: Desk) -> None:
     await placed.begin("r1")
     await placed.store.calls.finish(key("r1"), "call-1", CallEnding(b"", "ok"))
@@ -205,7 +225,8 @@ async def assert_expiring(placed: Desk, settings: Settings) -> None:
     names = [name async for name in placed.redis.scan_iter(f"*rollout:{key('r1')}*")]
     lives = [await placed.redis.pttl(name) for name in names]
 
-    assert len(names) == 6
+    # Its record and its evidence.
+    assert len(names) == 2
     assert all(0 < life <= settings.retention.total_seconds() * 1000 for life in lives)
 
 

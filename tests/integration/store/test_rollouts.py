@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from integration.store.desk import FAILED_NODE, TENANT, TRAINED, Desk, key, subject
+from integration.store.desk import FAILED_NODE, TENANT, TRAINED, Desk, call, key, subject
 from rollcage.core.errors import RolloutEnded, RolloutUnknown
 from rollcage.core.ids import RunId, tenant_key
 from rollcage.store.calls import CallEnding
@@ -130,19 +130,38 @@ async def test_listings_that_nobody_reads_do_not_grow_for_ever(desk: Desk) -> No
 async def test_a_run_knows_its_figures(desk: Desk) -> None:
     await desk.offer("s1", "s2")
     await desk.claim("r1")
-    await desk.claim("r2")
+    home = await desk.claim("r2")
     await desk.begin("r1")
     await desk.store.calls.finish(key("r1"), "call-1", CallEnding(b"", "timed_out"))
     await desk.store.rollouts.end(subject("r1"), FAILED_NODE)
+    # One that is over as soon as it is begun, one that runs, one that was taken back.
+    sent = desk.store.calls.mark(key("r2"), call("call-1"), sandbox=home, after=60)
+    await sent.begun(CallEnding(b"", "ok"), within=5)
+    await desk.begin("r2", "call-2")
+    await desk.begin("r2", "call-3")
+    await desk.store.calls.retract(key("r2"), "call-3", attempt="attempt-1")
 
     run = await desk.store.rollouts.run(RUN)
 
     assert run
     assert run.id == RunId(TENANT, "a")
-    assert (run.rollouts, run.active, run.ended, run.calls) == (2, 1, 1, 1)
+    assert (run.rollouts, run.active, run.ended, run.calls) == (2, 1, 1, 3)
     assert run.verdicts == {"masked": 1}
     assert run.causes == {"node_lost": 1}
-    assert run.outcomes == {"timed_out": 1}
+    assert run.outcomes == {"timed_out": 1, "ok": 1}
+
+
+async def test_a_rollouts_calls_add_up_however_many_they_are(desk: Desk) -> None:
+    await desk.offer("s1")
+    await desk.claim("r1")
+    await asyncio.gather(*(desk.begin("r1", f"call-{i}") for i in range(2_500)))
+    await desk.store.calls.finish(key("r1"), "call-7", CallEnding(b"", "ok", shown=3))
+
+    many, none = await desk.store.rollouts.tallies([key("r1"), key("r2")])
+
+    assert (many.calls, many.repeated, many.shown) == (2_500, 2_499, 3)
+    assert many.outcomes == {"ok": 1}
+    assert none.calls == 0
 
 
 async def test_a_tenants_runs_are_listed_newest_first(desk: Desk) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rollcage.core.ids import BadId, RolloutId, RolloutKey
 from rollcage.store.calls import Call
 from rollcage.store.pools import Counts
-from rollcage.store.records import Rollout, Sandbox, State, Subject, Verdict
+from rollcage.store.records import RECORD, Rollout, Sandbox, State, Subject, Verdict
 
 SUBJECT = Subject.of(RolloutId("acme", "trace_1"), run="step", environment="py")
 
@@ -19,10 +19,13 @@ def test_a_card_reads_back_as_it_was_written(address: str, node: str, image: str
     assert Sandbox.from_card(sandbox.card().encode()) == sandbox
 
 
-def test_a_record_of_an_asking_rollout_has_no_sandbox_and_no_times() -> None:
-    fields = [b"state", b"asked", b"environment", b"py", b"ticket", b"1"]
+def read(**fields: str) -> Rollout:
+    assert fields.keys() <= set(RECORD)
+    return Rollout.read(SUBJECT.key.encode(), [fields[name].encode() if name in fields else None for name in RECORD])
 
-    record = Rollout.read(SUBJECT.key.encode(), fields)
+
+def test_a_record_of_an_asking_rollout_has_no_sandbox_and_no_times() -> None:
+    record = read(state="asked", environment="py")
 
     assert record.state is State.ASKED
     assert (record.sandbox, record.verdict, record.bound_at, record.subject.rollout) == (None, None, None, None)
@@ -30,22 +33,21 @@ def test_a_record_of_an_asking_rollout_has_no_sandbox_and_no_times() -> None:
 
 def test_a_whole_record_is_read() -> None:
     sandbox = Sandbox(name="s1", environment="py", address="10.0.0.1:80")
-    fields = {
-        "state": "ended",
-        "environment": "py",
-        "tenant": "acme",
-        "name": "trace_1",
-        "run_name": "step",
-        "card": sandbox.card(),
-        "calls": "3",
-        "ended_at": "1800000000000",
-        "verdict": "masked",
-        "cause": "node_lost",
-        "verdict_by": "controller",
-        "verdict_at": "1800000000000",
-    }
 
-    record = Rollout.read(SUBJECT.key.encode(), [part.encode() for pair in fields.items() for part in pair])
+    record = read(
+        state="ended",
+        environment="py",
+        tenant="acme",
+        name="trace_1",
+        run_name="step",
+        card=sandbox.card(),
+        calls="3",
+        ended_at="1800000000000",
+        verdict="masked",
+        cause="node_lost",
+        verdict_by="controller",
+        verdict_at="1800000000000",
+    )
 
     assert (record.subject, record.sandbox, record.calls) == (SUBJECT, sandbox, 3)
     assert record.ended_at == datetime(2027, 1, 15, 8, tzinfo=UTC)

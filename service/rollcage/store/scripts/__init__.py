@@ -28,7 +28,7 @@ ALWAYS = ("retention", "now")
 
 _USES = "-- uses: "
 _TAKES = "-- takes: "
-_PARTS = frozenset({"base", "ending", "index", "pool"})
+_PARTS = frozenset({"base", "calls", "index", "pool"})
 
 _BY_NAME = """local arg = {}
 for i = 1, #ARGV, 2 do arg[ARGV[i]] = ARGV[i + 1] end"""
@@ -42,13 +42,11 @@ class Script:
     sha: str
     takes: tuple[str, ...] = ()
 
-    def words(self, fields: Mapping[str, V], *, after: int = 0) -> list[str | V]:
-        """Return arguments as the script is given them, *after* so many others."""
-        if not self.takes:
-            return list(chain.from_iterable(fields.items()))
-        names = self.takes[after : after + len(fields)]
-        # Whoever is in a hurry gives them in their order.
-        return [*fields.values()] if tuple(fields) == names else [fields[name] for name in names]
+    def words(self, fields: Mapping[str, V]) -> list[str | V]:
+        """Return arguments as the script is given them."""
+        if self.takes:
+            return [fields[name] for name in self.takes[: len(fields)]]
+        return list(chain.from_iterable(fields.items()))
 
 
 def load() -> Mapping[str, Script]:

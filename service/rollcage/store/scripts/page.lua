@@ -1,4 +1,5 @@
--- A page of rollout records from an index, after a cursor. Entries whose record expired are dropped.
+-- A page of rollout records from an index, after a cursor: of each the *fields*, its state first. Entries whose
+-- record expired are dropped.
 --
 -- Scores are tickets: they never change, so a walk misses nothing that was there all the time.
 
@@ -12,13 +13,16 @@ else
   members = call('ZRANGEBYSCORE', index, arg.cursor, '+inf', 'WITHSCORES', 'LIMIT', 0, limit)
 end
 
+local names = {}
+for name in string.gmatch(arg.fields, '%S+') do table.insert(names, name) end
+
 local records, last = {}, ''
 for i = 1, #members, 2 do
-  local fields = call('HGETALL', key('rollout', members[i]))
-  if #fields == 0 then
-    call('ZREM', index, members[i])
+  local found = call('HMGET', key('rollout', members[i]), unpack(names))
+  if found[1] then
+    table.insert(records, {members[i], found})
   else
-    table.insert(records, {members[i], fields})
+    call('ZREM', index, members[i])
   end
   last = members[i + 1]
 end

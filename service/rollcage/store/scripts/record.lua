@@ -1,3 +1,0 @@
--- One rollout's record.
-
-return call('HGETALL', key('rollout', arg.rollout))
