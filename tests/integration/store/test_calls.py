@@ -1,11 +1,12 @@
 """What the record of calls promises, on a real Redis."""
 
 import asyncio
+import random
 from datetime import timedelta
 
 import pytest
 
-from integration.store.desk import FAILED_NODE, TRAINED, Desk, call, key, subject
+from integration.store.desk import FAILED_NODE, TENANT, TRAINED, Desk, call, key, subject
 from rollcage.core.errors import (
     CallConflict,
     CallUnknown,
@@ -15,6 +16,7 @@ from rollcage.core.errors import (
     RolloutUnknown,
     StoreRecovering,
 )
+from rollcage.core.ids import RunId
 from rollcage.store.calls import MAX_PAYLOAD, CallEnding, CallState, Marking
 from rollcage.store.settings import Settings
 from rollcage.store.store import open_store
@@ -157,6 +159,35 @@ async def test_when_a_call_is_taken_back_those_that_began_since_move_up(placed: 
     ]
     assert (again.state, again.number) == (CallState.FINISHED, 3)
     assert (await placed.begin("r1", "call-1")).number == 5
+
+
+@pytest.mark.parametrize("seed", range(10))
+async def test_whatever_is_begun_ended_and_taken_back_the_record_has_what_is_left(placed: Desk, seed: int) -> None:
+    dice = random.Random(seed)  # noqa: S311 - dice, not secrets
+    calls = placed.store.calls
+    # What the calls came to that stand, in the order in which they began.
+    stand: dict[str, bytes | None] = {}
+    for name in (f"call-{dice.randrange(30)}" for _ in range(150)):
+        if name not in stand:
+            await calls.begin(key("r1"), call(name, arguments=name.encode()))
+            stand[name] = None
+        elif stand[name] is None and dice.random() < 0.5:
+            stand[name] = dice.randbytes(dice.randrange(9))
+            await calls.finish(key("r1"), name, CallEnding(stand[name] or b"", "ok"))
+        elif await calls.retract(key("r1"), name, attempt="attempt-1"):
+            assert stand.pop(name) is None
+
+    page = await calls.trajectory(key("r1"))
+    found = [(each.number, each.id, each.arguments, each.result) for each in page.items]
+    assert found == [(n, name, name.encode(), result) for n, (name, result) in enumerate(stand.items(), 1)]
+    record, run = await placed.record("r1"), await placed.store.rollouts.run(RunId(TENANT, "a").key)
+    assert run
+    assert (record.calls, record.delivered, run.calls) == (len(stand), len(stand), len(stand))
+    # Nothing else of them is left.
+    fields = await placed.redis.hgetall(f"{{rollcage}}:rollout:{key('r1')}")
+    ended = sum(result is not None for result in stand.values())
+    assert sum(b":" in name for name in fields) == 3 * len(stand) + ended
+    assert int(fields[b"bytes"]) == sum(len(name) + len(result or b"") for name, result in stand.items())
 
 
 async def test_a_finished_call_cannot_be_taken_back(placed: Desk) -> None:
