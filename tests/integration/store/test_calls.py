@@ -252,6 +252,17 @@ async def test_a_call_begun_with_its_end_expires_as_well(placed: Desk, settings:
     await assert_expiring(placed, settings)
 
 
+@pytest.mark.parametrize("kind", ["rollout", "run"])
+async def test_calls_prolong_the_record_and_the_figures_that_they_count_in(placed: Desk, kind: str) -> None:
+    (name,) = [name async for name in placed.redis.scan_iter(f"{{rollcage}}:{kind}:*")]
+    soon = 60_000
+    await placed.redis.pexpire(name, soon)
+
+    await marking(placed).begun(CallEnding(b"x", "ok"), within=5)
+
+    assert await placed.redis.pttl(name) > soon
+
+
 async def assert_expiring(placed: Desk, settings: Settings) -> None:
     names = [name async for name in placed.redis.scan_iter(f"*rollout:{key('r1')}*")]
     lives = [await placed.redis.pttl(name) for name in names]
