@@ -27,7 +27,7 @@ from rollcage.core.verdict_facts import Came
 from rollcage.core.verdict_words import Cause, Judgement, Ruling, Word
 from rollcage.core.verdicts import judge
 from rollcage.rollouts import texts
-from rollcage.rollouts.actions import Action, Answer, Outcome, prepare, recorded, told
+from rollcage.rollouts.actions import Action, Answer, Outcome, Prepared, prepare, recorded, told
 from rollcage.rollouts.backlog import Backlog, Unrecorded
 from rollcage.rollouts.beginning import Beginning, Place
 from rollcage.rollouts.closing import Closing, as_cause
@@ -89,6 +89,7 @@ class Acting:
         self._later = later
         self._witness = witness
         self._patience = patience
+        self._clock = asyncio.get_running_loop().time
         self._isolation = Isolation()
 
     async def act(self, action: Action) -> Answer:
@@ -98,12 +99,12 @@ class Acting:
         Raises only what ``errors`` and ``core`` name. A caller that goes away
         leaves a call that runs on, and whose result is recorded all the same.
         """
-        return await self.onward(Job(prepare(action), self._patience))
+        return await self.onward(self._job(prepare(action)))
 
     def start(self, action: Action, asker: Asker) -> None:
         """Run a call likewise; *asker* hears what comes of it, now or later."""
         try:
-            job = Job(prepare(action), self._patience)
+            job = self._job(prepare(action))
             plain = self._posted(job, asker)
         except Exception:  # noqa: BLE001 - nothing was sent; it will be raised again on the usual course, where it is told
             asker.otherwise(self.act(action))
@@ -112,6 +113,9 @@ class Acting:
             plain.marking = self._beginning.mark(job, plain.route)
         else:
             asker.otherwise(self.onward(job))
+
+    def _job(self, prepared: Prepared) -> Job:
+        return Job(prepared, self._patience, self._clock, self._clock())
 
     def _posted(self, job: Job, asker: Asker) -> PlainCall | None:
         """Send a call for which nothing has to be waited for; None if something has."""
@@ -251,7 +255,7 @@ class Acting:
     async def _afterwards(self, job: Job, route: Route) -> None:
         """Record what came of a call whose caller went away."""
         longest = timedelta(seconds=job.action.environment.spec.limits.max_timeout_seconds) + self._patience.word
-        left = Job(replace(job.prepared, action=replace(job.action, within=longest)), self._patience)
+        left = self._job(replace(job.prepared, action=replace(job.action, within=longest)))
         left.marked, left.bypassed = job.marked, job.bypassed
         with contextlib.suppress(RollcageError):
             heard = await self._sending.follow(left, route)

@@ -61,12 +61,17 @@ class Beginning:
         self._routes = routes
         self._backlog = backlog
         self._witness = witness
+        self._clock = asyncio.get_running_loop().time
         self._away_until = 0.0
 
     def at_once(self, job: Job) -> Route | None:
         """Return where a call may be sent before it is marked, or None."""
         route = self._routes.get(job.prepared.key)
-        if not (route and self._may_bypass(route)) or self._store_is_away or not _may_be_sent_at_once(job, route):
+        if (
+            not (route and self._may_bypass(route))
+            or self._store_is_away
+            or not _may_be_sent_at_once(job, route, now=self._clock())
+        ):
             return None
         return route
 
@@ -116,12 +121,12 @@ class Beginning:
 
     def store_is_away(self) -> None:
         """Note that Redis did not answer."""
-        self._away_until = asyncio.get_running_loop().time() + _BREATHER
+        self._away_until = self._clock() + _BREATHER
 
     @property
     def _store_is_away(self) -> bool:
         # What waits to be recorded is tried all the time: while it waits, nobody else need try.
-        return bool(self._backlog) or asyncio.get_running_loop().time() < self._away_until
+        return bool(self._backlog) or self._clock() < self._away_until
 
     def _may_bypass(self, route: Route) -> bool:
         # Only where this gateway knows the boot: a sandbox of that boot runs no call twice.
@@ -168,7 +173,7 @@ class Beginning:
         if begun.rollout_begun_at:
             # How long ago, by Redis's clock alone.
             passed = (begun.begun_at - begun.rollout_begun_at).total_seconds()
-            route.began = asyncio.get_running_loop().time() - passed
+            route.began = self._clock() - passed
         return Place(route, begun)
 
     def _bypass(self, job: Job, route: Route) -> Place:
@@ -180,7 +185,7 @@ class Beginning:
         self._witness.store_bypassed(environment=job.action.environment.name)
 
 
-def _may_be_sent_at_once(job: Job, route: Route) -> bool:
+def _may_be_sent_at_once(job: Job, route: Route, *, now: float) -> bool:
     """
     Tell whether a call may be sent before its mark has come to anything.
 
@@ -189,5 +194,4 @@ def _may_be_sent_at_once(job: Job, route: Route) -> bool:
     """
     if job.tried or route.began is None or not route.delivered:
         return False
-    passed = asyncio.get_running_loop().time() - route.began
-    return passed < job.action.environment.spec.budgets.wall_seconds - _ALMOST_OVER
+    return now - route.began < job.action.environment.spec.budgets.wall_seconds - _ALMOST_OVER

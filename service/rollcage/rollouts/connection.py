@@ -86,7 +86,7 @@ class Connection(asyncio.Protocol):
         """Write a request; *then* gets its answer, or Cut after so long."""
         self._then = then
         self._write(request)
-        self._late = asyncio.get_running_loop().call_later(seconds, self._give_up, seconds)
+        self._late = self._call_later(seconds, self._give_up, seconds)
 
     def close(self) -> None:
         """Close without waiting for anything."""
@@ -97,6 +97,7 @@ class Connection(asyncio.Protocol):
         """Take the connection over."""
         self._transport = cast("asyncio.Transport", transport)
         self._write = self._transport.write
+        self._call_later = asyncio.get_running_loop().call_later
 
     def data_received(self, data: bytes) -> None:
         """Read on; what nobody asked for, or more than anybody wants, ends the connection."""

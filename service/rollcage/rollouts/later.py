@@ -19,6 +19,7 @@ class Later:
     """Work that waits, in its order."""
 
     def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
         self._waiting: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self._timer: asyncio.TimerHandle | None = None
 
@@ -28,7 +29,7 @@ class Later:
         if len(self._waiting) >= _MANY:
             self.now()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_A_MOMENT, self.now)
+            self._timer = self._loop.call_later(_A_MOMENT, self.now)
 
     def now(self) -> None:
         """Do all that waits."""

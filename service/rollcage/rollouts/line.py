@@ -27,6 +27,7 @@ class Line:
 
     def __init__(self, *, connect: timedelta) -> None:
         self._connect = connect.total_seconds()
+        self._loop = asyncio.get_running_loop()
         # In use or idle; those that were idle for longest come first. One that is open for the first time is not here.
         self._kept: OrderedDict[Connection, None] = OrderedDict()
         self._by_address: dict[str, list[Connection]] = {}
@@ -44,7 +45,7 @@ class Line:
         """
         if not connection.usable:
             raise Unsent("the connection has ended meanwhile")
-        answer: Future[Reply] = asyncio.get_running_loop().create_future()
+        answer: Future[Reply] = self._loop.create_future()
         self.send(connection, request, seconds=seconds, then=partial(_settle, answer))
         try:
             return await answer
@@ -67,7 +68,7 @@ class Line:
 
     def kept(self, address: str) -> Connection | None:
         """Return a connection that is open and idle, if there is one: for a request that is written at once."""
-        oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
+        oldest = self._loop.time() - _IDLE_SECONDS
         for connection in reversed(tuple(self._by_address.get(address, ()))):
             if connection.usable and connection.idle_since >= oldest:
                 return connection
@@ -80,7 +81,7 @@ class Line:
         if self._closed or not connection.usable:
             self._end(connection)
             return
-        connection.idle_since = asyncio.get_running_loop().time()
+        connection.idle_since = self._loop.time()
         if connection in self._kept:
             self._kept.move_to_end(connection)
             return
@@ -106,18 +107,16 @@ class Line:
                 del self._by_address[connection.address]
 
     async def _open(self, address: str) -> Connection:
-        loop = asyncio.get_running_loop()
-
         def made() -> Connection:
             return Connection(address)
 
         try:
             async with asyncio.timeout(self._connect):
                 if address.startswith("unix:"):
-                    _, connection = await loop.create_unix_connection(made, _socket_path(address))
+                    _, connection = await self._loop.create_unix_connection(made, _socket_path(address))
                 else:
                     host, port = _host_and_port(address)
-                    _, connection = await loop.create_connection(made, host, port)
+                    _, connection = await self._loop.create_connection(made, host, port)
         except (OSError, TimeoutError) as error:
             raise Unsent(f"no connection to {address}: {error}") from error
         return connection
