@@ -21,6 +21,7 @@ from typing import Any, Final
 from rollcage.core.ids import RolloutKey, trainers_id, word
 from rollcage.core.values import value
 from rollcage.store import link
+from rollcage.store.glance import KEPT, Glance
 from rollcage.store.link import Draft, Link, Step
 from rollcage.store.records import Page, Sandbox, moment
 from rollcage.store.refusals import granted
@@ -63,7 +64,6 @@ class CallState(StrEnum):
     KEPT = "kept"  # ours, and begun together with its end
 
 
-_KEPT: Final = CallState.KEPT.encode()
 _STATES: Final = MappingProxyType({state.encode(): state for state in CallState})
 
 
@@ -94,7 +94,7 @@ class Begun:
     @classmethod
     def read(cls, answer: list[Any]) -> "Begun":
         """Read the script's answer."""
-        if answer[0] == _KEPT:
+        if answer[0] == KEPT:
             return cls(CallState.KEPT, int(answer[1]), moment(answer[2]), None, None)
         state, number, begun_at, card, result, verdict, cause, since, boot = answer
         return cls(
@@ -172,11 +172,14 @@ class Marking:
     Only where its sandbox's journal keeps it from running twice: until then nobody but the sandbox knows of it.
     """
 
-    def __init__(self, draft: Callable[[], Draft], *, after: float) -> None:
-        self._make = draft
+    def __init__(self, link: Link, step: Callable[[], Step], *, after: float) -> None:
+        self._link = link
+        self._make = step
         self._after = after
-        self._loop = asyncio.get_running_loop()
-        self._sent_at = self._loop.time()
+        self._loop = link.loop
+        self._sent_at = self._looked_at = self._loop.time()
+        self._step: Step | None = None
+        self._glance: Glance | None = None
         self._draft: Draft | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._answer: asyncio.Future[list[Any]] | None = None
@@ -197,6 +200,8 @@ class Marking:
         self._soon.cancel()
         if self._timer:
             self._timer.cancel()
+        if self._glance:
+            self._glance.end()
 
     async def begun(self, ending: CallEnding | None, *, within: float) -> Begun:
         """
@@ -204,8 +209,11 @@ class Marking:
 
         If it was not begun before, *ending* is kept at the same time, if there is one.
         """
-        answer = link.unattended(self._begun_with(ending))
-        return Begun.read(granted(await link.within(within, answer)))
+        kept = self._kept(ending) if ending else None
+        answer = await link.within(within, kept) if kept else []
+        if not answer:
+            answer = granted(await link.within(within, link.unattended(self._begun_with(ending))))
+        return Begun.read(answer)
 
     def end(self, ending: CallEnding, *, within: float, then: Callable[[asyncio.Future[list[Any]]], None]) -> bool:
         """
@@ -215,27 +223,48 @@ class Marking:
         """
         if self._answer:
             return False
-        link.told(within, self._begun_with(ending), then)
+        link.told(within, self._kept(ending) or self._begun_with(ending), then)
         return True
 
-    def _prepare(self) -> Draft:
+    def _prepare(self) -> None:
         """Do all that need not wait for its end."""
-        if self._draft is None:
-            self._draft = self._make()
-            self._timer = self._loop.call_later(self._after, self.now)
-        return self._draft
+        self._step = self._make()
+        self._looked_at = self._loop.time()
+        self._glance = Glance(self._link, self._step, lasted=_milliseconds(self._looked_at - self._sent_at))
+        if not self._glance.is_taken:
+            self._draft = self._drafted()
+        self._timer = self._loop.call_later(self._after, self.now)
+
+    def _drafted(self) -> Draft:
+        step = self._step or self._make()
+        return self._link.draft(step.script, **step.fields)
+
+    def _kept(self, ending: CallEnding) -> asyncio.Future[list[Any]] | None:
+        """Keep it without the script, if that can be; an empty answer leaves it to the script after all."""
+        if self._glance is None or self._answer:
+            return None
+        after = _milliseconds(self._loop.time() - self._looked_at)
+        kept = self._glance.keep(ending.result, outcome=ending.outcome, shown=ending.shown, after=after)
+        if kept:
+            self.drop()
+        return kept
 
     def _begun_with(self, ending: CallEnding | None = None) -> asyncio.Future[list[Any]]:
         if self._answer is None:
-            lasted = int((self._loop.time() - self._sent_at) * 1000)
-            self._answer = self._prepare().send(lasted, *(ending.fields.values() if ending else ()))
             self.drop()
+            draft = self._draft or self._drafted()
+            lasted = _milliseconds(self._loop.time() - self._sent_at)
+            self._answer = draft.send(lasted, *(ending.fields.values() if ending else ()))
         return self._answer
 
 
 def is_kept(answer: asyncio.Future[list[Any]]) -> bool:
     """Tell whether a call was begun together with its end."""
-    return not answer.cancelled() and answer.exception() is None and answer.result()[0] == _KEPT
+    return not answer.cancelled() and answer.exception() is None and answer.result()[:1] == [KEPT]
+
+
+def _milliseconds(seconds: float) -> int:
+    return int(seconds * 1000)
 
 
 class Calls:
@@ -259,7 +288,7 @@ class Calls:
 
     def mark(self, rollout: RolloutKey, call: Call, *, sandbox: str, after: float) -> Marking:
         """Begin *call*, which is sent now, *after* so many seconds or together with its end."""
-        return Marking(partial(self._drafted, rollout, call, sandbox), after=after)
+        return Marking(self._link, partial(self.step, rollout, call, sandbox=sandbox), after=after)
 
     def step(self, rollout: RolloutKey, call: Call, *, sandbox: str | None = None) -> Step:
         """Return the beginning of a call as part of something larger."""
@@ -296,10 +325,6 @@ class Calls:
             verdict=answer[2].decode(),
             cause=answer[3].decode(),
         )
-
-    def _drafted(self, rollout: RolloutKey, call: Call, sandbox: str) -> Draft:
-        step = self.step(rollout, call, sandbox=sandbox)
-        return self._link.draft(step.script, **step.fields)
 
     async def retract(self, rollout: RolloutKey, call: str, *, attempt: str) -> bool:
         """

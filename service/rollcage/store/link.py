@@ -15,7 +15,7 @@ import random
 import re
 from asyncio import Future, TaskGroup
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from redis.asyncio import Redis
@@ -27,10 +27,11 @@ from redis.exceptions import TimeoutError as NoAnswer
 
 from rollcage.core.errors import RollcageError, StoreUnavailable
 from rollcage.store.keys import Keys
-from rollcage.store.pipe import Pipe, lengthened, open_pipe, packed
+from rollcage.store.pipe import Command, Pipe, lengthened, open_pipe, packed
 from rollcage.store.refusals import granted, refusal
 from rollcage.store.scripts import Script, load
 from rollcage.store.settings import Settings
+from rollcage.store.watch import Watch
 
 Value: TypeAlias = str | int | bytes
 Clock: TypeAlias = Callable[[], int]
@@ -67,8 +68,9 @@ class _Order:
     # The script and what it is given, to be sent instead if the server has forgotten it; None once it is, or was none.
     script: tuple[Script, list[Value]] | None
     again: Callable[[Sequence["_Order"]], None]
-    answer: Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    answer: Future[Any]
     tries: int = 0
+    ahead: int = 0
 
     def add(self, more: tuple[Value, ...]) -> None:
         """Give the script more, before it is sent."""
@@ -93,6 +95,17 @@ class _Order:
         """Tell whoever waits that there will be no answer."""
         if not self.answer.done():
             self.answer.set_exception(error)
+
+    def lost(self, *, closed: bool) -> bool:
+        """Hear that a connection did not answer it; return whether to send it again."""
+        self.tries += 1
+        if closed:
+            self.answer.cancel()
+        elif self.tries > len(_PAUSES):
+            self.failed(_translated(NoAnswer("no answer")))
+        else:
+            return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +154,12 @@ class Link:
 
     def __init__(self, client: Redis, *, settings: Settings, tasks: TaskGroup, clock: Clock | None = None) -> None:
         self.keys = Keys(settings.namespace)
+        # Kept: before Python 3.12 asking for the running one asks the kernel which process this is.
+        self.loop = asyncio.get_running_loop()
         self._tasks = tasks
         self._client = client
         self._clock = clock
-        self._retention = int(settings.retention.total_seconds() * 1000)
+        self.retention = int(settings.retention.total_seconds() * 1000)
         self._seconds = settings.timeout.total_seconds()
         self._encrypted = settings.url.startswith("rediss://")
         self._scripts = load()
@@ -155,6 +170,7 @@ class Link:
         self._attended = False
         self._closed = False
         self._connecting: asyncio.Task[None] | None = None
+        self._watch: Watch | None = None
 
     def close(self) -> None:
         """Close the connection; whoever waits is cancelled, whoever comes later is refused."""
@@ -207,9 +223,23 @@ class Link:
         """Run one script, after all that was asked before, without waiting for its answer."""
         self.begin(script, **fields)
 
+    def watch(self, key: str, *look: Command, seen: Callable[[list[Any]], None]) -> Watch | None:
+        """Look at something, which is told to *seen*, and watch *key* from then on; None if others are under way."""
+        if self._watch or self._attended or self._closed or not (self._pipe and self._pipe.idle):
+            return None
+        self._watch = Watch(self._pipe, self.loop, key, look, seen=seen, over=self._unwatched)
+        return self._watch
+
+    def milliseconds(self, time: Sequence[bytes]) -> int:
+        """Return the time that scripts would see, of what the server has answered to TIME."""
+        return self._clock() if self._clock else int(time[0]) * 1000 + int(time[1]) // 1000
+
+    def _unwatched(self) -> None:
+        self._watch = None
+
     async def ask(self, *command: Value) -> Any:
         """Run one plain command that changes nothing, and return its answer."""
-        order = _Order(packed(command), None, self._submit)
+        order = _Order(packed(command), None, self._submit, self.loop.create_future())
         self._submit([order])
         return await order.answer
 
@@ -232,9 +262,9 @@ class Link:
 
     def _order(self, script: str, fields: Mapping[str, Value]) -> _Order:
         found = self._scripts[script]
-        always: dict[str, Value] = {"retention": self._retention, "now": self._clock() if self._clock else b""}
+        always: dict[str, Value] = {"retention": self.retention, "now": self._clock() if self._clock else b""}
         given: list[Value] = [1, self._state_key, *found.words({**always, **fields})]
-        return _Order(packed(("EVALSHA", found.sha, *given)), (found, given), self._submit)
+        return _Order(packed(("EVALSHA", found.sha, *given)), (found, given), self._submit, self.loop.create_future())
 
     def _submit(self, orders: Sequence[_Order]) -> None:
         if self._closed:
@@ -248,7 +278,7 @@ class Link:
         self._waiting.extend(orders)
         if not self._attended:
             self._attended = True
-            asyncio.get_running_loop().call_soon(self._flush)
+            self.loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         """Send what waits, or have somebody connect first."""
@@ -309,19 +339,10 @@ class Link:
 
     def _again(self, orders: Sequence[Any]) -> None:
         """Take back what a lost connection did not answer, ahead of what came later."""
-        kept: list[_Order] = []
-        for order in orders:
-            order.tries += 1
-            if self._closed:
-                order.answer.cancel()
-            elif order.tries > len(_PAUSES):
-                order.failed(_translated(NoAnswer("no answer")))
-            else:
-                kept.append(order)
-        self._waiting[:0] = kept
+        self._waiting[:0] = [order for order in orders if order.lost(closed=self._closed)]
         if not self._attended and not self._closed:
             self._attended = True
-            asyncio.get_running_loop().call_soon(self._flush)
+            self.loop.call_soon(self._flush)
 
 
 async def within(seconds: float, answer: Future[list[Any]]) -> list[Any]:
@@ -329,7 +350,7 @@ async def within(seconds: float, answer: Future[list[Any]]) -> list[Any]:
     if seconds == math.inf:
         return await answer
     if not answer.done():
-        late = asyncio.get_running_loop().call_later(seconds, _give_up, answer)
+        late = answer.get_loop().call_later(seconds, _give_up, answer)
         try:
             return await answer
         finally:
@@ -339,7 +360,7 @@ async def within(seconds: float, answer: Future[list[Any]]) -> list[Any]:
 
 def told(seconds: float, answer: Future[list[Any]], then: Callable[[Future[list[Any]]], None]) -> None:
     """Have *then* told once there is an answer, after so long a TimeoutError."""
-    late = asyncio.get_running_loop().call_later(seconds, _give_up, answer)
+    late = answer.get_loop().call_later(seconds, _give_up, answer)
 
     def done(answer: Future[list[Any]]) -> None:
         then(answer)

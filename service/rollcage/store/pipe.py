@@ -39,9 +39,14 @@ class Order(Protocol):
     """A command on its way, as bytes, and what becomes of its answer."""
 
     packed: bytes
+    # So many answers come before the one that counts: to commands that were sent along.
+    ahead: int
 
     def answered(self, answer: Any) -> None:
         """Take the answer; an error of the server is a ResponseError."""
+
+    def lost(self, *, closed: bool) -> bool:
+        """Hear that this connection will not answer; return whether to send it again, never if all is *closed*."""
 
 
 class Pipe(asyncio.Protocol):
@@ -50,6 +55,7 @@ class Pipe(asyncio.Protocol):
     def __init__(self, connection: Any, *, seconds: float, lost: Callable[[Sequence[Order]], None]) -> None:
         # It complains when it is dropped before it was told that it is closed.
         self._connection = connection
+        self._loop = asyncio.get_running_loop()
         self._transport = cast("asyncio.Transport", connection._writer.transport)  # noqa: SLF001
         self._reader = hiredis.Reader(replyError=ResponseError)
         self._seconds = seconds
@@ -78,7 +84,7 @@ class Pipe(asyncio.Protocol):
     def send(self, orders: Sequence[Order]) -> None:
         """Send orders, in one piece."""
         if not self._pending:
-            self._answered_at = asyncio.get_running_loop().time()
+            self._answered_at = self._loop.time()
         self._pending.extend(orders)
         self._transport.write(b"".join([order.packed for order in orders]))
         if self._watch is None:
@@ -100,9 +106,13 @@ class Pipe(asyncio.Protocol):
         pending = self._pending
         while pending and (answer := self._reader.gets()) is not False:
             # What a server says of itself, unasked, answers nobody.
-            if not isinstance(answer, hiredis.PushNotification):
+            if isinstance(answer, hiredis.PushNotification):
+                continue
+            if pending[0].ahead:
+                pending[0].ahead -= 1
+            else:
                 pending.popleft().answered(answer)
-        self._answered_at = asyncio.get_running_loop().time()
+        self._answered_at = self._loop.time()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Give up what was not answered."""
@@ -110,13 +120,13 @@ class Pipe(asyncio.Protocol):
         self.close()
 
     def _look_later(self, seconds: float) -> None:
-        self._watch = asyncio.get_running_loop().call_later(seconds, self._look)
+        self._watch = self._loop.call_later(seconds, self._look)
 
     def _look(self) -> None:
         self._watch = None
         if not self._pending:
             return
-        left = self._answered_at + self._seconds - asyncio.get_running_loop().time()
+        left = self._answered_at + self._seconds - self._loop.time()
         if left <= 0:
             # A server that says nothing for so long is gone, whatever its connection looks like.
             self.close()

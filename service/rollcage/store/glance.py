@@ -1,0 +1,116 @@
+"""
+Keep a plain call with its end in plain commands, where all that ``begin.lua`` would decide is decided already.
+
+While the sandbox works, the rollout's record is looked at and watched. In
+nearly every call it is as it should be and stays so until the call is over;
+then the one write is left that the script would make, and it is made here,
+unless the record has changed. Everything else is left to the script: nothing is
+refused here. Redis takes a fraction of the script's time for it, since every
+call finds its caches cold, and a script touches far more than what it asks for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from rollcage.store.pipe import packed
+from rollcage.store.watch import BEGIN, END
+
+if TYPE_CHECKING:
+    from asyncio import Future
+    from collections.abc import Mapping
+
+    from rollcage.store.link import Link, Step
+    from rollcage.store.watch import Watch
+
+_FIELDS: Final = (
+    *("state", "sandbox", "verdict", "boot"),
+    *("environment", "run", "calls", "delivered", "bytes", "kept_at"),
+)
+
+# As in calls.lua: how much of its retention may have passed before a record is prolonged, which is the script's.
+_PROLONGED_AFTER: Final = 100
+
+# As begin.lua answers for a call that it has kept.
+KEPT: Final = b"kept"
+
+# The words that are known only at the end, and what their packed form begins with: it goes behind others.
+_LATE_WORDS: Final = 6
+_LATE_COUNT: Final = b"*%d\r\n" % _LATE_WORDS
+
+
+class Glance:
+    """The record of a call's rollout, as seen while the call runs."""
+
+    def __init__(self, link: Link, step: Step, *, lasted: int) -> None:
+        """Look, for a call that *step* would begin and that was sent so many milliseconds ago."""
+        self._link = link
+        self._given = cast("Mapping[str, Any]", step.fields)
+        self._lasted = lasted
+        self._key = link.keys("rollout", self._given["rollout"])
+        # What is to be written as far as it is known; None while nothing can be written here.
+        self._before: bytes | None = None
+        look = (("TIME",), ("HMGET", self._key, *_FIELDS, f"call:{self._given['call']}"))
+        self._watch: Watch | None = link.watch(self._key, *look, seen=self._saw)
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether there was an opportunity to look."""
+        return self._watch is not None
+
+    def keep(self, result: bytes, *, outcome: str, shown: int, after: int) -> Future[list[Any]] | None:
+        """
+        Keep what the call came to, so many milliseconds *after* the look, and look no longer.
+
+        Gives what the script would answer, or nothing if the record has changed: then, and if there is None, it is
+        for the script to do.
+        """
+        if self._watch is None or self._before is None:
+            self.end()
+            return None
+        number, mark = self._number, f"{self._mark} {self._seen_at + after} {outcome} {shown}"
+        late = packed(("bytes", self._size + len(result), f"mark:{number}", mark, f"result:{number}", result))
+        counted = packed(("HINCRBY", self._run, f"outcome:{outcome}", 1)) if self._run else b""
+        transaction = b"".join((self._before, late[len(_LATE_COUNT) :], counted, END))
+        return self._watch.write(transaction, commands=3 if counted else 2, answer=[KEPT, number, self._begun_at])
+
+    def end(self) -> None:
+        """Look no longer."""
+        if self._watch:
+            self._watch.end()
+
+    def _saw(self, answers: list[Any]) -> None:
+        """Get ready to do what ``begin.lua`` would, if all is as it should be."""
+        time, fields = answers
+        state, sandbox, verdict, boot, environment, run, calls, delivered, size, kept_at, known = fields
+        link, given = self._link, self._given
+        count, kept, seen_at = int(calls or 0), int(size or 0), link.milliseconds(time)
+        if (
+            state != b"bound"
+            or sandbox != given["sandbox"].encode()
+            or verdict is not None
+            or known is not None
+            or not (boot and environment)
+            or count >= given["max_calls"]
+            or kept >= given["max_bytes"]
+            or seen_at - int(kept_at or 0) > link.retention / _PROLONGED_AFTER
+        ):
+            return
+        self._number, self._seen_at, self._size = count + 1, seen_at, kept + len(given["arguments"])
+        self._begun_at = seen_at - self._lasted
+        self._mark = f"{given['call']} {given['hash']} {given['attempt']} {self._begun_at}"
+        self._run = link.keys("run", run.decode()) if run else None
+        words = (
+            *("HSET", self._key, "calls", self._number),
+            *("delivered", int(delivered or 0) + 1, f"call:{given['call']}", self._number),
+            *(f"asked:{self._number}", given["arguments"]),
+        )
+        # Alive when it was looked at: whoever counts in minutes does not mind the milliseconds since.
+        alive = packed(("ZADD", link.keys("activity", environment.decode()), seen_at, given["rollout"]))
+        known_words = packed(words)
+        self._before = b"%b%b*%d%b" % (
+            BEGIN,
+            alive,
+            len(words) + _LATE_WORDS,
+            known_words[known_words.index(b"\r") :],
+        )
