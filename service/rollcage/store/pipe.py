@@ -25,6 +25,8 @@ Command: TypeAlias = tuple[str | int | bytes, ...]
 # Whoever asks tries again; the library should not do it as well.
 _ONCE: Final = Retry(NoBackoff(), 0)
 
+_UNASKED: Final = hiredis.PushNotification
+
 # As the server reads it; the function's own type says that a command has one word.
 packed: Final = cast("Callable[[Command], bytes]", hiredis.pack_command)
 
@@ -102,16 +104,18 @@ class Pipe(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Give out the answers that are whole."""
-        self._reader.feed(data)
-        pending = self._pending
-        while pending and (answer := self._reader.gets()) is not False:
+        reader, pending = self._reader, self._pending
+        reader.feed(data)
+        while pending and (answer := reader.gets()) is not False:
             # What a server says of itself, unasked, answers nobody.
-            if isinstance(answer, hiredis.PushNotification):
+            if isinstance(answer, _UNASKED):
                 continue
-            if pending[0].ahead:
-                pending[0].ahead -= 1
+            order = pending[0]
+            if order.ahead:
+                order.ahead -= 1
             else:
-                pending.popleft().answered(answer)
+                pending.popleft()
+                order.answered(answer)
         self._answered_at = self._loop.time()
 
     def connection_lost(self, exc: Exception | None) -> None:
