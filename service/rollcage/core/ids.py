@@ -98,7 +98,10 @@ def rollout_key(value: str) -> RolloutKey:
 
 def trainers_id(kind: str, value: str) -> str:
     """Return *value* if a trainer may use it as an id, else raise BadId."""
-    return _matching(_TRAINERS, kind, value)
+    # Every call has several: not by way of another function.
+    if not _TRAINERS.fullmatch(value):
+        raise BadId(kind=kind, pattern=_TRAINERS.pattern)
+    return value
 
 
 def environment_name(value: str) -> str:
@@ -111,6 +114,8 @@ def sandbox_name(value: str) -> str:
     return _matching(_SANDBOX, "sandbox", value)
 
 
+# There are a few dozen of them.
+@lru_cache(maxsize=1024)
 def word(kind: str, value: str) -> str:
     """Return *value* if it is a word to count by, else raise BadId."""
     return _matching(_WORD, kind, value)

@@ -207,7 +207,7 @@ async def test_a_connection_lost_while_it_is_kept_keeps_it_once(begun: Desk) -> 
 
 async def test_a_server_that_lets_nobody_watch_is_served_by_the_script(executable: Path) -> None:
     async with running(ServerConfig(executable)) as server, Redis.from_url(server.url) as redis:
-        await redis.execute_command("ACL", "SETUSER", "default", "-watch")
+        await redis.execute_command("ACL", "SETUSER", "default", "-watch")  # type: ignore[no-untyped-call]
         async with open_store(Settings(server.url)) as store:
             desk = Desk(store, redis)
             await desk.leader.recovery.begin("g1")
