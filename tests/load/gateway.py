@@ -18,15 +18,14 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.images import build_toolserver
-from lab.places import scratch
+from lab.places import ROOT, scratch
 from load.frame import LATENCY_HEADER, Outcome, latency_row, quantile
 from rollcage.store.records import Sandbox
 from rollcage.store.server import ServerConfig, find_executable, running
-from rollcage.store.settings import Settings
-from rollcage.store.store import open_store
 from support.bare_wire import Wire
 from support.gateway_process import started
 from support.gateways import TOKEN
@@ -36,7 +35,7 @@ from support.waiting import until
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from support.gateway_process import Running
     from support.local_toolserver import LocalToolserver
@@ -52,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--each", type=int, default=25, help="calls of each side in a round")
     parser.add_argument("--slow-rounds", type=int, default=20, help="rounds with a command of 50 ms, 5 calls each")
     parser.add_argument("--python", default=sys.executable, help="what runs the gateway, e.g. the service image's")
+    parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="measure the gateway of another one as well")
     parser.add_argument("--callers", type=int, default=8, help="rollouts at once, for calls per second")
 
 
@@ -61,35 +61,43 @@ def measure(options: argparse.Namespace) -> Outcome:
         build_toolserver(tmp / "toolserver")
         runner = stack.enter_context(asyncio.Runner())
         services = AsyncExitStack()
-        redis = runner.run(services.enter_async_context(running(ServerConfig(find_executable()))))
         stack.callback(lambda: runner.run(services.aclose()))
-        servers = [_sandbox(stack, tmp, f"sbx-{number}") for number in range(options.callers + 1)]
-        runner.run(_offered(redis.url, servers[1:]))
-        gateway = stack.enter_context(started(redis.url, python=options.python))
+
+        def gateway_of(checkout: Path, servers: list[LocalToolserver]) -> Running:
+            redis = runner.run(services.enter_async_context(running(ServerConfig(find_executable()))))
+            offers = [Sandbox(server.sandbox, "small", address(server)) for server in servers]
+            return stack.enter_context(started(redis.url, python=options.python, offers=offers, checkout=checkout))
+
+        servers = [_sandbox(stack, tmp, f"sbx-{number}") for number in range(options.callers + 2)]
+        gateway = gateway_of(ROOT, servers[2:])
+        other = gateway_of(options.beside.resolve(), servers[1:2]) if options.beside else None
         direct, through = _Direct(servers[0]), _Through(gateway, "trace-0")
-        quick = _alternate(direct, through, NOTHING, rounds=options.rounds, each=options.each)
-        slow = _alternate(direct, through, FIFTY_MS, rounds=options.slow_rounds, each=5)
+        beside = [_Through(other, "trace-0")] if other else []
+        quick = _in_turns([direct, through, *beside], NOTHING, rounds=options.rounds, each=options.each)
+        slow = _in_turns([direct, through], FIFTY_MS, rounds=options.slow_rounds, each=5)
         # Not sooner: the gateway hangs up on whoever says nothing for long.
         rollouts = [through, *(_Through(gateway, f"trace-{number}") for number in range(1, options.callers))]
         for rollout in rollouts:
             rollout.call(NOTHING)
         rate, per_core = _throughput(gateway, rollouts, each=4 * options.each)
-        for wire in (direct.wire, *(rollout.wire for rollout in rollouts)):
+        for wire in (direct.wire, *(rollout.wire for rollout in (*rollouts, *beside))):
             wire.close()
     return Outcome(
         figures={
-            "overhead_ratio_p50": _ratio(*quick),
+            "overhead_ratio_p50": _ratio(*quick[:2]),
             "overhead_ratio_p50_50ms": _ratio(*slow),
             # Where other work was least in the way, of both sides.
             "overhead_ratio_p10": round(quantile(quick[1], 0.1) / quantile(quick[0], 0.1), 3),
             "overhead_ms_p50": round(1000 * (statistics.median(quick[1]) - statistics.median(quick[0])), 3),
             "calls_per_second_per_core": round(per_core),
             "calls_per_second": round(rate),
+            **({"beside_ratio_p50": _ratio(quick[0], quick[2])} if beside else {}),
         },
         header=LATENCY_HEADER,
         rows=[
             latency_row("no-op, direct", quick[0]),
             latency_row("no-op, gateway", quick[1]),
+            *(latency_row("no-op, gateway beside", calls) for calls in quick[2:]),
             latency_row("50 ms, direct", slow[0]),
             latency_row("50 ms, gateway", slow[1]),
         ],
@@ -105,15 +113,6 @@ def _sandbox(stack: ExitStack, tmp: Path, name: str) -> LocalToolserver:
     server = stack.enter_context(Launcher(tmp / "toolserver", workdir, tmp / "log").start(sandbox=name, shell=SHELL))
     until(server.ready)
     return server
-
-
-async def _offered(url: str, servers: list[LocalToolserver]) -> None:
-    async with open_store(Settings(url)) as store:
-        leader = store.as_leader(1)
-        await leader.recovery.begin("bench")
-        await leader.recovery.complete("bench")
-        for server in servers:
-            await leader.pools.offer(Sandbox(server.sandbox, "small", address(server)))
 
 
 class _Direct:
@@ -160,18 +159,15 @@ class _Through:
         return took
 
 
-def _alternate(
-    direct: _Direct, through: _Through, command: str, *, rounds: int, each: int
-) -> tuple[list[float], list[float]]:
-    one: list[float] = []
-    other: list[float] = []
+def _in_turns(sides: Sequence[_Direct | _Through], command: str, *, rounds: int, each: int) -> list[list[float]]:
+    """Return the seconds of every call of each side."""
+    seconds: list[list[float]] = [[] for _ in sides]
     for number in range(-2, rounds):
-        one_now = [direct.call(command) for _ in range(each)]
-        other_now = [through.call(command) for _ in range(each)]
-        if number >= 0:  # the first rounds warm up
-            one += one_now
-            other += other_now
-    return one, other
+        for side, calls in zip(sides, seconds, strict=True):
+            now = [side.call(command) for _ in range(each)]
+            if number >= 0:  # the first rounds warm up
+                calls.extend(now)
+    return seconds
 
 
 def _throughput(gateway: Running, rollouts: list[_Through], *, each: int) -> tuple[float, float]:

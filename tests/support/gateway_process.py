@@ -21,12 +21,14 @@ from typing import TYPE_CHECKING
 import uvloop
 from prometheus_client import CollectorRegistry
 
+from lab.places import ROOT
 from rollcage.gateway.admission import Admission
 from rollcage.gateway.app import gateway
 from rollcage.gateway.ports import Limits, Parts
 from rollcage.gateway.serving import Serving, server, tame_collector
 from rollcage.gateway.tenants import Directory, Tenant, token_hash
 from rollcage.rollouts.usecases import open_use_cases
+from rollcage.store.records import Sandbox
 from rollcage.store.settings import Settings
 from rollcage.store.store import open_store
 from rollcage.telemetry.logs import configure
@@ -38,7 +40,10 @@ from support.stage import BRISK
 from support.toolserver import SIGNER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from rollcage.store.store import Store
 
 # Long enough to see that it serves on, short enough to wait for.
 LINGER = timedelta(seconds=1)
@@ -59,12 +64,21 @@ class Running:
 
 
 @contextmanager
-def started(url: str, *, python: str = sys.executable) -> Iterator[Running]:
-    """Lend a gateway, run by *python*; it is stopped when the block is left, if it still runs."""
+def started(
+    url: str, *, python: str = sys.executable, offers: Iterable[Sandbox] = (), checkout: Path = ROOT
+) -> Iterator[Running]:
+    """
+    Lend a gateway, run by *python*, out of a *checkout* of this project; it is stopped when the block is left.
+
+    What is offered is offered by that checkout's own code, which knows how its store looks.
+    """
     # Another Python brings its own standard library along.
     ours = [path for path in sys.path if not path.startswith(sys.base_prefix)]
+    if checkout != ROOT:
+        ours = [*(str(checkout / part) for part in ("service", "tests", "scripts")), *ours]
+    offered = [f"--offer={one.name}={one.address}" for one in offers]
     with subprocess.Popen(
-        [python, "-m", __name__, url],
+        [python, "-m", __name__, url, *offered],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(ours)},
@@ -78,7 +92,16 @@ def started(url: str, *, python: str = sys.executable) -> Iterator[Running]:
             process.kill()
 
 
-async def _serve(url: str) -> None:
+async def _offer(store: Store, offers: list[str]) -> None:
+    leader = store.as_leader(1)
+    await leader.recovery.begin("bench")
+    await leader.recovery.complete("bench")
+    for offer in offers:
+        name, _, address = offer.partition("=")
+        await leader.pools.offer(Sandbox(name, "small", address))
+
+
+async def _serve(url: str, offers: list[str]) -> None:
     # Whoever measures makes more calls in one rollout than any model.
     budgets = {"calls": 100_000, "wallSeconds": 1800, "lifetimeSeconds": 3600}
     metrics, environments = Metrics(CollectorRegistry()), {"small": environment(budgets=budgets)}
@@ -89,6 +112,8 @@ async def _serve(url: str) -> None:
         open_store(Settings(url)) as store,
         open_use_cases(store, SIGNER, witness=witness, patience=BRISK) as use_cases,
     ):
+        if offers:
+            await _offer(store, offers)
         admission = Admission(most=limits.in_flight_calls, metrics=metrics)
         parts = Parts(
             use_cases=use_cases,
@@ -114,10 +139,11 @@ def main() -> None:
     """Serve."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("url")
+    parser.add_argument("--offer", action="append", default=[], metavar="NAME=ADDRESS", help="a sandbox to offer first")
     options = parser.parse_args()
     configure()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(options.url))
+        runner.run(_serve(options.url, options.offer))
 
 
 if __name__ == "__main__":
