@@ -1,9 +1,9 @@
 """
 A call through the gateway against the same call made to its sandbox directly.
 
-Both sides run the same command in a toolserver on this machine, in turns, one
-call after the other on a kept connection. What lies between them is the
-gateway: HTTP, token, claim, record in Redis, answer. Redis, gateway and
+Both sides run the same command in the same toolserver on this machine, in
+turns, one call after the other on a kept connection. What lies between them is
+the gateway: HTTP, token, route, record in Redis, answer. Redis, gateway and
 sandboxes are processes of their own, started for the run.
 """
 
@@ -24,10 +24,13 @@ from typing import TYPE_CHECKING
 from lab.images import build_toolserver
 from lab.places import ROOT, scratch
 from load.frame import LATENCY_HEADER, Outcome, latency_row, quantile
+from rollcage.core.ids import RolloutId
 from rollcage.store.records import Sandbox
 from rollcage.store.server import ServerConfig, find_executable, running
+from rollcage.store.settings import Settings
+from rollcage.store.store import open_store
 from support.bare_wire import Wire
-from support.gateway_process import started
+from support.gateway_process import TENANT, started
 from support.gateways import TOKEN
 from support.local_toolserver import Launcher
 from support.stage import address
@@ -63,16 +66,22 @@ def measure(options: argparse.Namespace) -> Outcome:
         services = AsyncExitStack()
         stack.callback(lambda: runner.run(services.aclose()))
 
-        def gateway_of(checkout: Path, servers: list[LocalToolserver]) -> Running:
+        def gateway_of(checkout: Path, servers: list[LocalToolserver]) -> tuple[Running, str]:
             redis = runner.run(services.enter_async_context(running(ServerConfig(find_executable()))))
             offers = [Sandbox(server.sandbox, "small", address(server)) for server in servers]
-            return stack.enter_context(started(redis.url, python=options.python, offers=offers, checkout=checkout))
+            lent = started(redis.url, python=options.python, offers=offers, checkout=checkout)
+            return stack.enter_context(lent), redis.url
 
-        servers = [_sandbox(stack, tmp, f"sbx-{number}") for number in range(options.callers + 2)]
-        gateway = gateway_of(ROOT, servers[2:])
-        other = gateway_of(options.beside.resolve(), servers[1:2]) if options.beside else None
-        direct, through = _Direct(servers[0]), _Through(gateway, "trace-0")
-        beside = [_Through(other, "trace-0")] if other else []
+        servers = [_sandbox(stack, tmp, f"sbx-{number}") for number in range(options.callers + 1)]
+        gateway, url = gateway_of(ROOT, servers[1:])
+        beside = []
+        if options.beside:
+            beside.append(_Through(gateway_of(options.beside.resolve(), servers[:1])[0], "trace-0"))
+        through = _Through(gateway, "trace-0")
+        through.call(NOTHING)
+        # In the same sandbox: two toolservers differ by as much as there is to measure.
+        home = runner.run(_home(url, "trace-0"))
+        direct = _Direct(next(server for server in servers if server.sandbox == home), "trace-0")
         quick = _in_turns([direct, through, *beside], NOTHING, rounds=options.rounds, each=options.each)
         slow = _in_turns([direct, through], FIFTY_MS, rounds=options.slow_rounds, each=5)
         # Not sooner: the gateway hangs up on whoever says nothing for long.
@@ -115,12 +124,22 @@ def _sandbox(stack: ExitStack, tmp: Path, name: str) -> LocalToolserver:
     return server
 
 
-class _Direct:
-    """Calls a sandbox as the gateway would."""
+async def _home(url: str, rollout: str) -> str:
+    """Return the sandbox that a rollout has."""
+    async with open_store(Settings(url)) as store:
+        found = await store.rollouts.get(RolloutId(TENANT, rollout).key)
+        assert found
+        assert found.sandbox
+        return found.sandbox.name
 
-    def __init__(self, server: LocalToolserver) -> None:
+
+class _Direct:
+    """Calls a rollout's sandbox as the gateway would."""
+
+    def __init__(self, server: LocalToolserver, rollout: str) -> None:
         self.wire = Wire(server.dial())
-        self._head = f"POST /v1/calls HTTP/1.1\r\nHost: x\r\nAuthorization: {server.authorization()}\r\n"
+        authorization = server.of(RolloutId(TENANT, rollout).key).authorization()
+        self._head = f"POST /v1/calls HTTP/1.1\r\nHost: x\r\nAuthorization: {authorization}\r\n"
         self._ids = itertools.count()
 
     def call(self, command: str) -> float:

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
     from rollcage.store.store import Store
 
+TENANT = "ours"
+
 # Long enough to see that it serves on, short enough to wait for.
 LINGER = timedelta(seconds=1)
 
@@ -119,7 +121,7 @@ async def _serve(url: str, offers: list[str]) -> None:
             use_cases=use_cases,
             records=store.rollouts,
             pools=store.pools,
-            tenants=Directory.of([Tenant(name="ours", tokens=(token_hash(TOKEN),))]),
+            tenants=Directory.of([Tenant(name=TENANT, tokens=(token_hash(TOKEN),))]),
             environments=environments,
             metrics=metrics,
             admission=admission,
