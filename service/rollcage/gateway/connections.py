@@ -9,13 +9,13 @@ offers one. What is said on a connection is for the application.
 import asyncio
 import math
 from collections.abc import Coroutine
-from functools import partial
+from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, Final, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from rollcage.gateway.exchange import AGAIN, WHOLE, Again, Whole
+from rollcage.gateway.exchange import AGAIN, WHOLE, Again, Headers, Whole
 from rollcage.wire import heads
 
 # Trainers send a few hundred bytes of headers; the parser itself knows no bound.
@@ -249,11 +249,16 @@ class GuardedProtocol(HttpToolsProtocol):
     def give(self, request: RequestResponseCycle | Repeated, answer: Whole) -> None:
         """Write a whole answer."""
         close = answer.close or not request.keep_alive
-        lines = b"".join([b"%b: %b\r\n" % header for header in answer.headers])
         self._corked.flush()
         self._transport.write(
             b"%bcontent-length: %d\r\n%b%b\r\n%b"
-            % (STATUS_LINE[answer.status], len(answer.body), lines, _CLOSE if close else b"", answer.body)
+            % (
+                STATUS_LINE[answer.status],
+                len(answer.body),
+                _lines(answer.headers),
+                _CLOSE if close else b"",
+                answer.body,
+            )
         )
         request.response_started = request.response_complete = True
         request.message_event.set()
@@ -270,3 +275,9 @@ class GuardedProtocol(HttpToolsProtocol):
             self.transport.abort()
             return
         self._watch = self.loop.call_later(self._look_every, self._look)
+
+
+# Nearly all answers have the same.
+@lru_cache(maxsize=64)
+def _lines(headers: Headers) -> bytes:
+    return b"".join([b"%b: %b\r\n" % header for header in headers])

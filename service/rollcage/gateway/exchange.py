@@ -5,7 +5,7 @@ Only bytes and headers; what they mean is for the dialects.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from http import HTTPStatus
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -20,7 +20,7 @@ Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
-Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
+Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 # A trainer sends a megabyte in well under a second; whoever takes this long does not mean to finish.
 BODY_SECONDS: Final = 30.0

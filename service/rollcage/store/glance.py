@@ -68,11 +68,12 @@ class Glance:
         if self._watch is None or self._before is None:
             self.end()
             return None
-        number, mark = self._number, f"{self._mark} {self._seen_at + after} {outcome} {shown}"
-        late = packed(("bytes", self._size + len(result), f"mark:{number}", mark, f"result:{number}", result))
+        marked, kept = self._names
+        mark = f"{self._mark} {self._seen_at + after} {outcome} {shown}"
+        late = packed(("bytes", self._size + len(result), marked, mark, kept, result))
         counted = packed(("HINCRBY", self._run, f"outcome:{outcome}", 1)) if self._run else b""
         transaction = b"".join((self._before, late[len(_LATE_COUNT) :], counted, END))
-        return self._watch.write(transaction, commands=3 if counted else 2, answer=[KEPT, number, self._begun_at])
+        return self._watch.write(transaction, commands=3 if counted else 2, answer=self._answer)
 
     def end(self) -> None:
         """Look no longer."""
@@ -96,14 +97,15 @@ class Glance:
             or seen_at - int(kept_at or 0) > link.retention / _PROLONGED_AFTER
         ):
             return
-        self._number, self._seen_at, self._size = count + 1, seen_at, kept + len(given["arguments"])
-        self._begun_at = seen_at - self._lasted
-        self._mark = f"{given['call']} {given['hash']} {given['attempt']} {self._begun_at}"
+        number, begun_at = count + 1, seen_at - self._lasted
+        self._answer = [KEPT, number, begun_at]
+        self._names = f"mark:{number}", f"result:{number}"
+        self._mark = f"{given['call']} {given['hash']} {given['attempt']} {begun_at}"
+        self._seen_at, self._size = seen_at, kept + len(given["arguments"])
         self._run = link.keys("run", run.decode()) if run else None
         words = (
-            *("HSET", self._key, "calls", self._number),
-            *("delivered", int(delivered or 0) + 1, f"call:{given['call']}", self._number),
-            *(f"asked:{self._number}", given["arguments"]),
+            *("HSET", self._key, "calls", number, "delivered", int(delivered or 0) + 1),
+            *(f"call:{given['call']}", number, f"asked:{number}", given["arguments"]),
         )
         # Alive when it was looked at: whoever counts in minutes does not mind the milliseconds since.
         alive = packed(("ZADD", link.keys("activity", environment.decode()), seen_at, given["rollout"]))
