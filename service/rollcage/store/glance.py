@@ -5,8 +5,8 @@ While the sandbox works, the rollout's record is looked at and watched. In
 nearly every call it is as it should be and stays so until the call is over;
 then the one write is left that the script would make, and it is made here,
 unless the record has changed. Everything else is left to the script: nothing is
-refused here. Redis takes a fraction of the script's time for it, since every
-call finds its caches cold, and a script touches far more than what it asks for.
+refused here. Redis takes a fraction of the script's time for it: most of that
+goes into running Lua at all, not into what the script asks for.
 """
 
 from __future__ import annotations
