@@ -6,7 +6,6 @@ that would have to be woken for it. Nothing is decided here: what turns out not
 to be plain goes on in ``act``, from where it stands.
 """
 
-import asyncio
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
@@ -16,7 +15,7 @@ from rollcage.rollouts.connection import Cut, Reply
 from rollcage.rollouts.job import Job
 from rollcage.rollouts.routes import Route
 from rollcage.rollouts.toolservers import Heard, heard
-from rollcage.store.calls import Marking, is_kept
+from rollcage.store.calls import Marking
 
 
 class Asker(Protocol):
@@ -80,8 +79,8 @@ class PlainCall:
         if not recording:
             self._onward()
 
-    def _recorded(self, said: asyncio.Future[list[Any]]) -> None:
-        if self._answer and is_kept(said):
+    def _recorded(self, kept: bool) -> None:  # noqa: FBT001 - all there is to tell
+        if self._answer and kept:
             self._asker.recorded()
             self._course.counted(self._job, self._answer)
         else:

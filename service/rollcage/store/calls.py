@@ -209,21 +209,24 @@ class Marking:
 
         If it was not begun before, *ending* is kept at the same time, if there is one.
         """
-        kept = self._kept(ending) if ending else None
-        answer = await link.within(within, kept) if kept else []
-        if not answer:
-            answer = granted(await link.within(within, link.unattended(self._begun_with(ending))))
-        return Begun.read(answer)
+        if ending and (glance := self._glance):
+            kept: asyncio.Future[bool] = self._loop.create_future()
+            if self._kept(ending, partial(_settle, kept)) and await link.within(within, kept):
+                return Begun.read(glance.answer)
+        return Begun.read(granted(await link.within(within, link.unattended(self._begun_with(ending)))))
 
-    def end(self, ending: CallEnding, *, within: float, then: Callable[[asyncio.Future[list[Any]]], None]) -> bool:
+    def end(self, ending: CallEnding, *, within: float, then: Callable[[bool], None]) -> bool:
         """
         Begin it together with its end, unless it was begun before.
 
-        *then* gets what ``is_kept`` reads, be it nothing *within* so many seconds; ``begun`` tells the rest.
+        *then* gets whether that is done *within* so many seconds; ``begun`` tells the rest.
         """
         if self._answer:
             return False
-        link.told(within, self._kept(ending) or self._begun_with(ending), then)
+        told = _Told(then)
+        if not self._kept(ending, told):
+            self._begun_with(ending).add_done_callback(lambda answer: told(_is_kept(answer)))
+        told.at_last(self._loop, within)
         return True
 
     def _prepare(self) -> None:
@@ -239,12 +242,12 @@ class Marking:
         step = self._step or self._make()
         return self._link.draft(step.script, **step.fields)
 
-    def _kept(self, ending: CallEnding) -> asyncio.Future[list[Any]] | None:
-        """Keep it without the script, if that can be; an empty answer leaves it to the script after all."""
+    def _kept(self, ending: CallEnding, then: Callable[[bool], None]) -> bool:
+        """Keep it without the script, if that can be; *then* gets whether it was, or it is left to the script."""
         if self._glance is None or self._answer:
-            return None
+            return False
         after = _milliseconds(self._loop.time() - self._looked_at)
-        kept = self._glance.keep(ending.result, outcome=ending.outcome, shown=ending.shown, after=after)
+        kept = self._glance.keep(ending.result, outcome=ending.outcome, shown=ending.shown, after=after, then=then)
         if kept:
             self.drop()
         return kept
@@ -258,8 +261,35 @@ class Marking:
         return self._answer
 
 
-def is_kept(answer: asyncio.Future[list[Any]]) -> bool:
-    """Tell whether a call was begun together with its end."""
+class _Told:
+    """Tells somebody, once, whether a call is kept: False if that is not known in time."""
+
+    __slots__ = ("_late", "_then")
+
+    def __init__(self, then: Callable[[bool], None]) -> None:
+        self._then: Callable[[bool], None] | None = then
+        self._late: asyncio.TimerHandle | None = None
+
+    def __call__(self, kept: bool) -> None:  # noqa: FBT001 - what there is to tell
+        """Tell it, unless it was told."""
+        then, self._then = self._then, None
+        if then:
+            then(kept)
+            if self._late:
+                self._late.cancel()
+
+    def at_last(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        """Tell that it is not known, unless it is by then."""
+        if self._then:
+            self._late = loop.call_later(seconds, self, False)  # noqa: FBT003 - as above
+
+
+def _settle(answer: asyncio.Future[bool], kept: bool) -> None:  # noqa: FBT001 - as above
+    if not answer.done():
+        answer.set_result(kept)
+
+
+def _is_kept(answer: asyncio.Future[list[Any]]) -> bool:
     return not answer.cancelled() and answer.exception() is None and answer.result()[:1] == [KEPT]
 
 

@@ -17,8 +17,7 @@ from rollcage.store.pipe import packed
 from rollcage.store.watch import BEGIN, END
 
 if TYPE_CHECKING:
-    from asyncio import Future
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rollcage.store.link import Link, Step
     from rollcage.store.watch import Watch
@@ -50,6 +49,7 @@ class Glance:
         self._key = link.keys("rollout", self._given["rollout"])
         # What is to be written as far as it is known; None while nothing can be written here.
         self._before: bytes | None = None
+        self.answer: list[Any] = []
         look = (("TIME",), ("HMGET", self._key, *_FIELDS, f"call:{self._given['call']}"))
         self._watch: Watch | None = link.watch(self._key, *look, seen=self._saw)
 
@@ -58,22 +58,22 @@ class Glance:
         """Whether there was an opportunity to look."""
         return self._watch is not None
 
-    def keep(self, result: bytes, *, outcome: str, shown: int, after: int) -> Future[list[Any]] | None:
+    def keep(self, result: bytes, *, outcome: str, shown: int, after: int, then: Callable[[bool], None]) -> bool:
         """
         Keep what the call came to, so many milliseconds *after* the look, and look no longer.
 
-        Gives what the script would answer, or nothing if the record has changed: then, and if there is None, it is
-        for the script to do.
+        *then* gets whether it is kept: not if the record has changed. Then, and if this returns False, it is for the
+        script to do; else ``answer`` is what the script would have answered.
         """
         if self._watch is None or self._before is None:
             self.end()
-            return None
+            return False
         marked, kept = self._names
         mark = f"{self._mark} {self._seen_at + after} {outcome} {shown}"
         late = packed(("bytes", self._size + len(result), marked, mark, kept, result))
         counted = packed(("HINCRBY", self._run, f"outcome:{outcome}", 1)) if self._run else b""
         transaction = b"".join((self._before, late[len(_LATE_COUNT) :], counted, END))
-        return self._watch.write(transaction, commands=3 if counted else 2, answer=self._answer)
+        return self._watch.write(transaction, commands=3 if counted else 2, then=then)
 
     def end(self) -> None:
         """Look no longer."""
@@ -98,7 +98,7 @@ class Glance:
         ):
             return
         number, begun_at = count + 1, seen_at - self._lasted
-        self._answer = [KEPT, number, begun_at]
+        self.answer = [KEPT, number, begun_at]
         self._names = f"mark:{number}", f"result:{number}"
         self._mark = f"{given['call']} {given['hash']} {given['attempt']} {begun_at}"
         self._seen_at, self._size = seen_at, kept + len(given["arguments"])

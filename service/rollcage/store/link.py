@@ -16,7 +16,7 @@ import re
 from asyncio import Future, TaskGroup
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
@@ -34,6 +34,7 @@ from rollcage.store.settings import Settings
 from rollcage.store.watch import Watch
 
 Value: TypeAlias = str | int | bytes
+T = TypeVar("T")
 Clock: TypeAlias = Callable[[], int]
 
 # Seconds before each new try: covers a restart of the server's process or a dropped connection, not an outage.
@@ -227,7 +228,7 @@ class Link:
         """Look at something, which is told to *seen*, and watch *key* from then on; None if others are under way."""
         if self._watch or self._attended or self._closed or not (self._pipe and self._pipe.idle):
             return None
-        self._watch = Watch(self._pipe, self.loop, key, look, seen=seen, over=self._unwatched)
+        self._watch = Watch(self._pipe, key, look, seen=seen, over=self._unwatched)
         return self._watch
 
     def milliseconds(self, time: Sequence[bytes]) -> int:
@@ -345,7 +346,7 @@ class Link:
             self.loop.call_soon(self._flush)
 
 
-async def within(seconds: float, answer: Future[list[Any]]) -> list[Any]:
+async def within(seconds: float, answer: Future[T]) -> T:
     """Wait for an answer so long, else raise TimeoutError; quicker than a timeout of the whole task."""
     if seconds == math.inf:
         return await answer
@@ -358,18 +359,7 @@ async def within(seconds: float, answer: Future[list[Any]]) -> list[Any]:
     return answer.result()
 
 
-def told(seconds: float, answer: Future[list[Any]], then: Callable[[Future[list[Any]]], None]) -> None:
-    """Have *then* told once there is an answer, after so long a TimeoutError."""
-    late = answer.get_loop().call_later(seconds, _give_up, answer)
-
-    def done(answer: Future[list[Any]]) -> None:
-        then(answer)
-        late.cancel()
-
-    answer.add_done_callback(done)
-
-
-def _give_up(answer: Future[list[Any]]) -> None:
+def _give_up(answer: Future[Any]) -> None:
     if not answer.done():
         answer.set_exception(TimeoutError())
 

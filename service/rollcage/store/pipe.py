@@ -27,6 +27,10 @@ _ONCE: Final = Retry(NoBackoff(), 0)
 
 _UNASKED: Final = hiredis.PushNotification
 
+# What a server says to the commands of a transaction before its end, unless something is wrong with them.
+_BEGUN: Final = b"+OK\r\n"
+_QUEUED: Final = b"+QUEUED\r\n"
+
 # As the server reads it; the function's own type says that a command has one word.
 packed: Final = cast("Callable[[Command], bytes]", hiredis.pack_command)
 
@@ -105,6 +109,11 @@ class Pipe(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Give out the answers that are whole."""
         reader, pending = self._reader, self._pending
+        if pending and (known := pending[0].ahead) and not reader.has_data():
+            # Told one by one, these would take longer than the answer behind them.
+            begun = _BEGUN + _QUEUED * (known - 1)
+            if data.startswith(begun):
+                pending[0].ahead, data = 0, data[len(begun) :]
         reader.feed(data)
         while pending and (answer := reader.gets()) is not False:
             # What a server says of itself, unasked, answers nobody.

@@ -5,7 +5,6 @@ One at a time on a connection, since the end of any transaction ends every
 watch. Nothing is sent a second time: with its connection a watch is lost too.
 """
 
-from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -45,7 +44,6 @@ class Watch:
     def __init__(
         self,
         pipe: Pipe,
-        loop: AbstractEventLoop,
         key: str,
         look: Sequence[Command],
         *,
@@ -54,7 +52,6 @@ class Watch:
     ) -> None:
         """Look; *seen* gets what there is, unless something goes wrong."""
         self._pipe = pipe
-        self._loop = loop
         self._seen = seen
         self._over = over
         self._open = True
@@ -62,26 +59,20 @@ class Watch:
         self._questions = 1 + len(look)
         pipe.send([_Once(packed(command), self._saw) for command in (("WATCH", key), *look)])
 
-    def write(self, transaction: bytes, *, commands: int, answer: list[Any]) -> Future[list[Any]] | None:
+    def write(self, transaction: bytes, *, commands: int, then: Callable[[bool], None]) -> bool:
         """
         Carry a packed transaction of so many *commands* out, all of it or nothing, and watch no longer.
 
-        Gives *answer* if it was carried out, else an empty one; None if nobody watches any more.
+        *then* gets whether it was carried out; not if this returns False, since nobody watches any more.
         Only for whoever has seen what there is.
         """
         if not (self._open and self._pipe.usable):
             self.end()
-            return None
+            return False
         self._leave()
-        written: Future[list[Any]] = self._loop.create_future()
-
-        def told(said: Any) -> None:
-            # One that came too late is answered with nothing, one that could not be made with an error.
-            if not written.done():
-                written.set_result(answer if isinstance(said, list) else [])
-
-        self._pipe.send([_Once(transaction, told, ahead=1 + commands)])
-        return written
+        # One that came too late is answered with nothing, one that could not be made with an error.
+        self._pipe.send([_Once(transaction, lambda said: then(isinstance(said, list)), ahead=1 + commands)])
+        return True
 
     def end(self) -> None:
         """Watch no longer."""
