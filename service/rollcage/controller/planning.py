@@ -97,28 +97,32 @@ def stock(goal: Goal, view: View, fates: Mapping[str, Whereabouts], at: Moment) 
     idle: list[Idle] = []
     starting: list[Starting] = []
     useless: list[str] = []
-    groups: dict[Fate | None, list[str]] = {Fate.BOUND: [], Fate.SPENT: [], None: []}
+    bound: list[str] = []
+    spent: list[str] = []
+    unoffered: list[str] = []
     for name, sandbox in view.seen.items():
         if sandbox.environment != goal.name or name in view.going or sandbox.phase is Phase.ENDED:
             continue
         whereabouts = fates.get(name)
         fate = whereabouts.fate if whereabouts else None
-        if fate in {Fate.IDLE, None} and (sandbox.node_silent or at.wall - sandbox.created > goal.last_use):
-            useless.append(name)
-        elif fate is Fate.IDLE:
-            idle.append(Idle(name, outdated=_outdated(goal, sandbox, at)))
-        elif fate is Fate.WITHDRAWN:
-            groups[Fate.SPENT].append(name)
-        elif fate is None and name not in view.greeted:
-            starting.append(_starting(goal, sandbox, view.asked.get(name), at))
+        if fate is Fate.IDLE or fate is None:
+            if sandbox.node_silent or at.wall - sandbox.created > goal.last_use:
+                useless.append(name)
+            elif fate:
+                idle.append(Idle(name, outdated=_outdated(goal, sandbox, at)))
+            elif name in view.greeted:
+                unoffered.append(name)
+            else:
+                starting.append(_starting(goal, sandbox, view.asked.get(name), at))
+        elif fate is Fate.BOUND:
+            bound.append(name)
         else:
-            groups[fate].append(name)
+            spent.append(name)
     starting += [
         Starting(name, timedelta(seconds=at.monotonic - asked.since), outdated=asked.template != goal.template)
         for name, asked in view.asked.items()
         if asked.environment == goal.name and name not in view.seen
     ]
-    bound, unoffered, spent = groups[Fate.BOUND], groups[None], groups[Fate.SPENT]
     # Those about to be offered are as good as idle; those that are being deleted still take room.
     idle += [Idle(name, outdated=_outdated(goal, view.seen[name], at)) for name in unoffered]
     going = sum(view.seen[name].environment == goal.name for name in view.going if name in view.seen)

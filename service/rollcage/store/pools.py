@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 from rollcage.core.ids import RolloutKey, environment_name, sandbox_name
+from rollcage.core.values import value
 from rollcage.store.keys import Keys
 from rollcage.store.link import Link, Value
 from rollcage.store.pages import page
@@ -31,7 +33,11 @@ class Fate(StrEnum):
     SPENT = "spent"
 
 
-@dataclass(frozen=True, slots=True)
+# Looked up: making one of its value takes several times as long, and the leader asks about all sandboxes at every look.
+_FATES: Final = MappingProxyType({fate.encode(): fate for fate in Fate})
+
+
+@value
 class Whereabouts:
     """Where a sandbox is in its life, and whose it is or was."""
 
@@ -132,7 +138,7 @@ class Pools:
         names = [sandbox_name(name) for name in sandboxes]
         found = await self._link.run("fates", names=" ".join(names))
         return {
-            name: Whereabouts(Fate(fate.decode()), RolloutKey(rollout.decode()) if rollout else None)
+            name: Whereabouts(_FATES[fate], RolloutKey(rollout.decode()) if rollout else None)
             for name, fate, rollout in zip(names, found[::2], found[1::2], strict=True)
             if fate
         }
