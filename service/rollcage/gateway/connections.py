@@ -77,6 +77,7 @@ class Repeated:
     disconnected = more_body = response_started = response_complete = False
     keep_alive = True
     _answering: asyncio.Task[None] | None = None
+    _ready: tuple[Whole | None, bytes] = (None, b"")
 
     def __init__(self, protocol: "GuardedProtocol") -> None:
         self._protocol = protocol
@@ -95,11 +96,17 @@ class Repeated:
             self._answering.cancel(msg)
         self._protocol.transport.abort()
 
+    def ready(self, answer: Whole) -> None:
+        """Write the answer, but do not send it."""
+        self._ready = answer, _spelled(answer, close=answer.close)
+
     def give(self, answer: Whole) -> None:
         """Answer it, unless nobody is there any more."""
         self._protocol.over(self)
         if not self._protocol.transport.is_closing():
-            self._protocol.give(self, answer)
+            prepared, spelled = self._ready
+            # A connection that is to be closed since then says so.
+            self._protocol.give(self, answer, spelled if prepared is answer and self.keep_alive else b"")
 
     def wait(self, answer: Coroutine[Any, Any, Whole]) -> None:
         """Answer it with what comes of waiting."""
@@ -246,20 +253,11 @@ class GuardedProtocol(HttpToolsProtocol):
         """Let uvicorn no longer wait for a request before it ends."""
         self.tasks.discard(request)
 
-    def give(self, request: RequestResponseCycle | Repeated, answer: Whole) -> None:
-        """Write a whole answer."""
+    def give(self, request: RequestResponseCycle | Repeated, answer: Whole, spelled: bytes = b"") -> None:
+        """Write a whole answer, which may have been *spelled* before."""
         close = answer.close or not request.keep_alive
         self._corked.flush()
-        self._transport.write(
-            b"%bcontent-length: %d\r\n%b%b\r\n%b"
-            % (
-                STATUS_LINE[answer.status],
-                len(answer.body),
-                _lines(answer.headers),
-                _CLOSE if close else b"",
-                answer.body,
-            )
-        )
+        self._transport.write(spelled or _spelled(answer, close=close))
         request.response_started = request.response_complete = True
         request.message_event.set()
         if close:
@@ -275,6 +273,16 @@ class GuardedProtocol(HttpToolsProtocol):
             self.transport.abort()
             return
         self._watch = self.loop.call_later(self._look_every, self._look)
+
+
+def _spelled(answer: Whole, *, close: bool) -> bytes:
+    return b"%bcontent-length: %d\r\n%b%b\r\n%b" % (
+        STATUS_LINE[answer.status],
+        len(answer.body),
+        _lines(answer.headers),
+        _CLOSE if close else b"",
+        answer.body,
+    )
 
 
 # Nearly all answers have the same.

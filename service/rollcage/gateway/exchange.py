@@ -53,6 +53,9 @@ class Whole:
 class Turn(Protocol):
     """A request that is to be answered once, now or later."""
 
+    def ready(self, answer: Whole) -> None:
+        """Get ready to give that very answer."""
+
     def give(self, answer: Whole) -> None:
         """Answer it."""
 

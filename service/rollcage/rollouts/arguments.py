@@ -43,7 +43,7 @@ def fingerprint(tool: str, spelled: bytes) -> str:
 
 def whole(text: str) -> str:
     """Return *text* with a question mark for each half of a letter, which no encoding has."""
-    return text.encode(errors="replace").decode()
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def _read(text: str) -> Any:

@@ -92,7 +92,7 @@ class Pipe(asyncio.Protocol):
         if not self._pending:
             self._answered_at = self._loop.time()
         self._pending.extend(orders)
-        self._transport.write(b"".join([order.packed for order in orders]))
+        self._transport.write(orders[0].packed if len(orders) == 1 else b"".join([order.packed for order in orders]))
         if self._watch is None:
             self._look_later(self._seconds)
 

@@ -19,6 +19,7 @@ from rollcage.core.ids import trainers_id
 from rollcage.core.values import value
 from rollcage.gateway.errors import BadRequest
 from rollcage.grading.protocol import Answer
+from rollcage.rollouts.arguments import whole
 
 PREFIX: Final = "/agent-rft/"
 
@@ -226,7 +227,7 @@ def _tool(name: Any) -> str | None:
         return None
     if not isinstance(name, str):
         raise BadRequest("name is not a text")
-    return name[:_LONGEST_ECHO].encode(errors="replace").decode()
+    return whole(name[:_LONGEST_ECHO])
 
 
 def _environment(item: Any) -> str | None:

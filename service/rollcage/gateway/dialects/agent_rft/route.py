@@ -243,7 +243,7 @@ class _Call:
 class _Asker:
     """A trainer that waits for a tool call on a connection whose head is known."""
 
-    __slots__ = ("_body", "_call", "_route", "_tenant", "_turn")
+    __slots__ = ("_answer", "_call", "_route", "_tenant", "_turn")
 
     def __init__(self, route: AgentRft, tenant: Tenant, call: _Call, turn: Turn) -> None:
         self._route = route
@@ -253,14 +253,14 @@ class _Asker:
 
     def known(self, answer: Answer) -> None:
         """Write the answer, but do not send it."""
-        self._body = self._call.body(answer.output)
+        self._answer = self._route.whole(self._call.body(answer.output))
+        self._turn.ready(self._answer)
 
     def recorded(self) -> None:
         """Send it."""
-        answer = self._route.whole(self._body)
-        self._turn.give(answer)
+        self._turn.give(self._answer)
         self._route.leave(self._tenant)
-        self._route.count(answer)
+        self._route.count(self._answer)
 
     def otherwise(self, answer: Coroutine[Any, Any, Answer]) -> None:
         """Send what comes of waiting."""
