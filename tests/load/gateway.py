@@ -4,7 +4,8 @@ A call through the gateway against the same call made to its sandbox directly.
 Both sides run the same command in the same toolserver on this machine, in
 turns, one call after the other on a kept connection. What lies between them is
 the gateway: HTTP, token, route, record in Redis, answer. Redis, gateway and
-sandboxes are processes of their own, started for the run.
+sandboxes are processes of their own, started for the run. A gateway of another
+checkout can take its turns too: as a second replica, which shares all the rest.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import os
 import socket
 import statistics
 import sys
@@ -23,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from lab.images import build_toolserver
 from lab.places import ROOT, scratch
+from lab.talk import LabError
 from load.frame import LATENCY_HEADER, Outcome, latency_row, quantile
 from rollcage.core.ids import RolloutId
 from rollcage.store.records import Sandbox
@@ -55,6 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--slow-rounds", type=int, default=20, help="rounds with a command of 50 ms, 5 calls each")
     parser.add_argument("--python", default=sys.executable, help="what runs the gateway, e.g. the service image's")
     parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="measure the gateway of another one as well")
+    parser.add_argument(
+        "--placed",
+        action="store_true",
+        help="keep the sandboxes on one processor and all the rest on another: then it is the gateway's own work that"
+        " counts, not where the kernel wakes whom",
+    )
     parser.add_argument("--callers", type=int, default=8, help="rollouts at once, for calls per second")
 
 
@@ -66,21 +75,25 @@ def measure(options: argparse.Namespace) -> Outcome:
         services = AsyncExitStack()
         stack.callback(lambda: runner.run(services.aclose()))
 
-        def gateway_of(checkout: Path, servers: list[LocalToolserver]) -> tuple[Running, str]:
-            redis = runner.run(services.enter_async_context(running(ServerConfig(find_executable()))))
-            offers = [Sandbox(server.sandbox, "small", address(server)) for server in servers]
-            lent = started(redis.url, python=options.python, offers=offers, checkout=checkout)
-            return stack.enter_context(lent), redis.url
-
-        servers = [_sandbox(stack, tmp, f"sbx-{number}") for number in range(options.callers + 1)]
-        gateway, url = gateway_of(ROOT, servers[1:])
-        beside = []
-        if options.beside:
-            beside.append(_Through(gateway_of(options.beside.resolve(), servers[:1])[0], "trace-0"))
-        through = _Through(gateway, "trace-0")
-        through.call(NOTHING)
+        redis = runner.run(services.enter_async_context(running(ServerConfig(find_executable()))))
+        servers = [_sandbox(stack, tmp, f"sbx-{number}") for number in range(options.callers)]
+        runner.run(_offer(redis.url, servers))
+        gateways = [
+            stack.enter_context(started(redis.url, python=options.python, checkout=checkout.resolve()))
+            for checkout in (ROOT, options.beside)
+            if checkout
+        ]
+        gateway = gateways[0]
+        if options.placed:
+            _place(
+                [server.process.pid for server in servers],
+                apart_from=[redis.pid, *(one.process.pid for one in gateways)],
+            )
         # In the same sandbox: two toolservers differ by as much as there is to measure.
-        home = runner.run(_home(url, "trace-0"))
+        through, *beside = (_Through(one, "trace-0", side=side) for side, one in enumerate(gateways))
+        for side in (through, *beside):
+            side.call(NOTHING)
+        home = runner.run(_home(redis.url, "trace-0"))
         direct = _Direct(next(server for server in servers if server.sandbox == home), "trace-0")
         quick = _in_turns([direct, through, *beside], NOTHING, rounds=options.rounds, each=options.each)
         slow = _in_turns([direct, through], FIFTY_MS, rounds=options.slow_rounds, each=5)
@@ -124,6 +137,27 @@ def _sandbox(stack: ExitStack, tmp: Path, name: str) -> LocalToolserver:
     return server
 
 
+def _place(sandboxes: list[int], *, apart_from: list[int]) -> None:
+    """Keep sandboxes on one processor, and the others with whoever measures on another one."""
+    first, *others = sorted(os.sched_getaffinity(0))
+    if not others:
+        raise LabError("there is only one processor")
+    for pids, processor in ((sandboxes, others[0]), ([os.getpid(), *apart_from], first)):
+        for pid in pids:
+            for thread in Path(f"/proc/{pid}/task").iterdir():
+                os.sched_setaffinity(int(thread.name), {processor})
+
+
+async def _offer(url: str, servers: list[LocalToolserver]) -> None:
+    """Let the store know all sandboxes, as a leader would."""
+    async with open_store(Settings(url)) as store:
+        leader = store.as_leader(1)
+        await leader.recovery.begin("bench")
+        await leader.recovery.complete("bench")
+        for server in servers:
+            await leader.pools.offer(Sandbox(server.sandbox, "small", address(server)))
+
+
 async def _home(url: str, rollout: str) -> str:
     """Return the sandbox that a rollout has."""
     async with open_store(Settings(url)) as store:
@@ -152,17 +186,18 @@ class _Direct:
 
 
 class _Through:
-    """Calls as the platform does."""
+    """Calls as the platform does, by ids that no other *side* has."""
 
-    def __init__(self, gateway: Running, rollout: str) -> None:
+    def __init__(self, gateway: Running, rollout: str, *, side: int = 0) -> None:
         self.wire = Wire(socket.create_connection(("127.0.0.1", gateway.port)))
         self._head = f"POST {TOOLS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
         self._ids = itertools.count()
         self._rollout = rollout
+        self._side = side
 
     def call(self, command: str) -> float:
         """Run a command, and return the seconds it took."""
-        number = next(self._ids)
+        number = f"{self._side}_{next(self._ids)}"
         call = {
             "type": "function_call",
             "id": f"fc_{number}",

@@ -22,13 +22,13 @@ import uvloop
 from prometheus_client import CollectorRegistry
 
 from lab.places import ROOT
+from lab.talk import LabError
 from rollcage.gateway.admission import Admission
 from rollcage.gateway.app import gateway
 from rollcage.gateway.ports import Limits, Parts
 from rollcage.gateway.serving import Serving, server, tame_collector
 from rollcage.gateway.tenants import Directory, Tenant, token_hash
 from rollcage.rollouts.usecases import open_use_cases
-from rollcage.store.records import Sandbox
 from rollcage.store.settings import Settings
 from rollcage.store.store import open_store
 from rollcage.telemetry.logs import configure
@@ -40,10 +40,8 @@ from support.stage import BRISK
 from support.toolserver import SIGNER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
-
-    from rollcage.store.store import Store
 
 TENANT = "ours"
 
@@ -66,44 +64,34 @@ class Running:
 
 
 @contextmanager
-def started(
-    url: str, *, python: str = sys.executable, offers: Iterable[Sandbox] = (), checkout: Path = ROOT
-) -> Iterator[Running]:
-    """
-    Lend a gateway, run by *python*, out of a *checkout* of this project; it is stopped when the block is left.
-
-    What is offered is offered by that checkout's own code, which knows how its store looks.
-    """
+def started(url: str, *, python: str = sys.executable, checkout: Path = ROOT) -> Iterator[Running]:
+    """Lend a gateway, run by *python*, out of a *checkout* of this project; it is stopped when the block is left."""
     # Another Python brings its own standard library along.
     ours = [path for path in sys.path if not path.startswith(sys.base_prefix)]
     if checkout != ROOT:
         ours = [*(str(checkout / part) for part in ("service", "tests", "scripts")), *ours]
-    offered = [f"--offer={one.name}={one.address}" for one in offers]
     with subprocess.Popen(
-        [python, "-m", __name__, url, *offered],
+        [python, "-m", __name__, url],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(ours)},
     ) as process:
         try:
             assert process.stdout
-            yield Running(process, int(process.stdout.readline()))
+            port = process.stdout.readline()
+            if not port:
+                raise LabError(
+                    f"the gateway of {checkout} did not start",
+                    "see above; one that keeps its record otherwise cannot share a store",
+                )
+            yield Running(process, int(port))
             process.send_signal(signal.SIGTERM)
             process.wait(timeout=60)
         finally:
             process.kill()
 
 
-async def _offer(store: Store, offers: list[str]) -> None:
-    leader = store.as_leader(1)
-    await leader.recovery.begin("bench")
-    await leader.recovery.complete("bench")
-    for offer in offers:
-        name, _, address = offer.partition("=")
-        await leader.pools.offer(Sandbox(name, "small", address))
-
-
-async def _serve(url: str, offers: list[str]) -> None:
+async def _serve(url: str) -> None:
     # Whoever measures makes more calls in one rollout than any model.
     budgets = {"calls": 100_000, "wallSeconds": 1800, "lifetimeSeconds": 3600}
     metrics, environments = Metrics(CollectorRegistry()), {"small": environment(budgets=budgets)}
@@ -114,8 +102,6 @@ async def _serve(url: str, offers: list[str]) -> None:
         open_store(Settings(url)) as store,
         open_use_cases(store, SIGNER, witness=witness, patience=BRISK) as use_cases,
     ):
-        if offers:
-            await _offer(store, offers)
         admission = Admission(most=limits.in_flight_calls, metrics=metrics)
         parts = Parts(
             use_cases=use_cases,
@@ -141,11 +127,10 @@ def main() -> None:
     """Serve."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("url")
-    parser.add_argument("--offer", action="append", default=[], metavar="NAME=ADDRESS", help="a sandbox to offer first")
     options = parser.parse_args()
     configure()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(options.url, options.offer))
+        runner.run(_serve(options.url))
 
 
 if __name__ == "__main__":
