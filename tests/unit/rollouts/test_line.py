@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+import socket
+import time
+from contextlib import ExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -108,6 +110,32 @@ async def test_nobody_there_means_that_nothing_was_sent() -> None:
 async def test_a_socket_that_is_not_there_means_the_same() -> None:
     with pytest.raises(Unsent):
         await Line(connect=timedelta(seconds=5)).reach("unix:/nowhere/at/all")
+
+
+async def test_a_loop_that_is_late_itself_takes_no_server_for_dead() -> None:
+    line = Line(connect=timedelta(seconds=0.1))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        reaching = asyncio.create_task(line.reach(f"http://127.0.0.1:{server.getsockname()[1]}"))
+        await asyncio.sleep(0)
+        time.sleep(0.3)  # noqa: ASYNC251 - others have kept the loop
+
+        (await reaching).close()
+    await line.close()
+
+
+async def test_a_server_that_does_not_answer_is_given_up() -> None:
+    line = Line(connect=timedelta(seconds=0.1))
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server, ExitStack() as crowd:
+        place = server.getsockname()
+        # One that fills its line: the next one's packets are dropped.
+        for _ in range(3):
+            other = crowd.enter_context(socket.socket())
+            other.settimeout(0)
+            other.connect_ex(place)
+
+        with pytest.raises(Unsent):
+            await line.reach(f"http://127.0.0.1:{place[1]}")
+    await line.close()
 
 
 @pytest.mark.parametrize(
