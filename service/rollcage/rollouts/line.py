@@ -132,11 +132,11 @@ class Line:
         left = self._connect
         for _ in range(_LATE_AT_MOST):
             until = self._loop.time() + left
-            done, _ = await asyncio.wait({opening}, timeout=left)
+            await asyncio.wait({opening}, timeout=left)
             left = self._loop.time() - until
-            if done or left < _PUNCTUAL:
-                return bool(done)
-        return False
+            if opening.done() or left < _PUNCTUAL:
+                break
+        return opening.done()
 
     async def _opened(self, address: str) -> Connection:
         def made() -> Connection:

@@ -224,9 +224,10 @@ class Marking:
         if self._answer:
             return False
         told = _Told(then)
-        if not self._kept(ending, told):
-            self._begun_with(ending).add_done_callback(lambda answer: told(_is_kept(answer)))
-        told.at_last(self._loop, within)
+        if self._kept(ending, told):
+            told.at_last(self._loop, within)
+        else:
+            link.told(within, self._begun_with(ending), lambda answer: then(_is_kept(answer)))
         return True
 
     def _prepare(self) -> None:

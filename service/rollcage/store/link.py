@@ -359,6 +359,17 @@ async def within(seconds: float, answer: Future[T]) -> T:
     return answer.result()
 
 
+def told(seconds: float, answer: Future[list[Any]], then: Callable[[Future[list[Any]]], None]) -> None:
+    """Have *then* told once there is an answer, after so long a TimeoutError."""
+    late = answer.get_loop().call_later(seconds, _give_up, answer)
+
+    def done(answer: Future[list[Any]]) -> None:
+        then(answer)
+        late.cancel()
+
+    answer.add_done_callback(done)
+
+
 def _give_up(answer: Future[Any]) -> None:
     if not answer.done():
         answer.set_exception(TimeoutError())
