@@ -1,7 +1,10 @@
 """A call that is kept without the script is kept as the script keeps it, or by the script."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ from integration.store.desk import TRAINED, Desk, call, key, subject
 from rollcage.core.errors import RollcageError, RolloutEnded, RolloutUnknown
 from rollcage.core.ids import RunId
 from rollcage.store.calls import CallEnding, CallState, Marking
-from rollcage.store.server import ServerConfig, running
+from rollcage.store.server import Server, ServerConfig, running
 from rollcage.store.settings import Settings
 from rollcage.store.store import open_store
 from support.waiting import eventually
@@ -205,21 +208,48 @@ async def test_a_connection_lost_while_it_is_kept_keeps_it_once(begun: Desk) -> 
     assert [(one.id, one.result) for one in items[1:]] == [("call-2", b"42")]
 
 
+@asynccontextmanager
+async def on_a_server_of_its_own(executable: Path) -> AsyncIterator[tuple[Server, Desk]]:
+    async with (
+        running(ServerConfig(executable)) as server,
+        Redis.from_url(server.url) as redis,
+        open_store(Settings(server.url)) as store,
+    ):
+        desk = Desk(store, redis)
+        await desk.leader.recovery.begin("g1")
+        await desk.leader.recovery.complete("g1")
+        await begin(desk, "r1", "s1")
+        yield server, desk
+
+
 async def test_a_server_that_lets_nobody_watch_is_served_by_the_script(executable: Path) -> None:
-    async with running(ServerConfig(executable)) as server, Redis.from_url(server.url) as redis:
-        await redis.execute_command("ACL", "SETUSER", "default", "-watch")  # type: ignore[no-untyped-call]
-        async with open_store(Settings(server.url)) as store:
-            desk = Desk(store, redis)
-            await desk.leader.recovery.begin("g1")
-            await desk.leader.recovery.complete("g1")
-            await begin(desk, "r1", "s1")
+    async with on_a_server_of_its_own(executable) as (_, desk):
+        await desk.redis.execute_command("ACL", "SETUSER", "default", "-watch")  # type: ignore[no-untyped-call]
+        marking = sent(desk)
+        # The look has been answered when a later question is.
+        await asyncio.sleep(0)
+        await desk.record("r1")
+        await ended(desk)
+
+        with pytest.raises(RolloutEnded):
+            await marking.begun(ENDING, within=5)
+
+        assert len((await desk.store.calls.trajectory(key("r1"))).items) == 1
+
+
+async def test_a_server_that_does_not_answer_the_script_is_waited_for_once(executable: Path) -> None:
+    async with on_a_server_of_its_own(executable) as (server, desk):
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
             marking = sent(desk)
-            # The look has been answered when a later question is.
-            await asyncio.sleep(0)
-            await desk.record("r1")
-            await ended(desk)
+            said: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
-            with pytest.raises(RolloutEnded):
-                await marking.begun(ENDING, within=5)
+            # Before it could look.
+            assert marking.end(ENDING, within=0.2, then=said.set_result)
 
-            assert len((await store.calls.trajectory(key("r1"))).items) == 1
+            assert not await said
+            async with asyncio.timeout(30):
+                with pytest.raises(TimeoutError):
+                    await marking.begun(ENDING, within=600)
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
