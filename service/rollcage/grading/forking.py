@@ -5,7 +5,9 @@ A start of Python with all imports costs more CPU time than most gradings; a
 fork costs next to nothing. Told over standard input, a socket: *begin* with a
 directory and the worker's own sockets, *end* with a process id. Whoever was
 begun stays in the process table until its end is asked for, so that its id
-cannot become another's. When the other side is gone, so is everybody here.
+cannot become another's. What a worker started is handed to this process when
+the worker is gone, so that it can be waited for. When the other side is gone,
+so is everybody here.
 """
 
 import contextlib
@@ -24,12 +26,14 @@ _SOCKETS: Final = 2
 
 # A worker whose parent is gone could be ended by nobody.
 _PR_SET_PDEATHSIG: Final = 1
+_PR_SET_CHILD_SUBREAPER: Final = 36
 _LIBC: Final = ctypes.CDLL(None)
 
 
 def main() -> None:
     """Serve until the other side is gone."""
     asked = socket.socket(fileno=os.dup(0))
+    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     workers: set[int] = set()
     while True:
         message, sockets, _, _ = socket.recv_fds(asked, LONGEST, _SOCKETS)
@@ -75,7 +79,12 @@ def _ended(process: int) -> int:
     for kill in (os.killpg, os.kill):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(process, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    _, status = os.waitpid(process, 0)
+    # A signal is sent before it is obeyed: the others of its session may need a moment more.
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-process, 0)
+    return os.waitstatus_to_exitcode(status)
 
 
 if __name__ == "__main__":

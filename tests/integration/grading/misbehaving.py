@@ -43,9 +43,9 @@ def hangs(_context: Context) -> float:
         time.sleep(1)
 
 
-def spins_with_a_child(context: Context) -> float:
-    child = subprocess.Popen(["sleep", "1000"])
-    Path(context.options["note"]).write_text(str(child.pid))
+def spins_with_children(context: Context) -> float:
+    children = [subprocess.Popen(["sleep", "1000"]) for _ in range(30)]
+    Path(context.options["note"]).write_text(" ".join(str(child.pid) for child in children))
     while True:
         pass
 
