@@ -11,6 +11,7 @@ import math
 from collections.abc import Coroutine
 from functools import lru_cache, partial
 from http import HTTPStatus
+from os import sched_yield
 from typing import Any, Final, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
@@ -258,6 +259,9 @@ class GuardedProtocol(HttpToolsProtocol):
         close = answer.close or not request.keep_alive
         self._corked.flush()
         self._transport.write(spelled or _spelled(answer, close=close))
+        if not self.tasks:
+            # Nobody else waits for us. Whoever was answered may wait for this processor; the rest is only tidying up.
+            sched_yield()
         request.response_started = request.response_complete = True
         request.message_event.set()
         if close:
