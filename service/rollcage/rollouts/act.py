@@ -292,12 +292,14 @@ class Acting:
             return
         if heard.came in _NOTHING_RAN:
             await self._retract(job)
-            if not (route.delivered or job.delivered):
+            if not route.delivered:
+                # Wanted each time: a call that may have run there may turn out not to have been sent either.
                 job.instead_of = route.sandbox.name
-                job.placements += 1
-                self._routes.forget(route)
-                self._witness.rollout_moved(environment=job.action.environment.name)
-                return
+                if not job.delivered:
+                    job.placements += 1
+                    self._routes.forget(route)
+                    self._witness.rollout_moved(environment=job.action.environment.name)
+                    return
         if heard.came is Came.MISROUTED:
             self._routes.forget(route)
         await job.rest()

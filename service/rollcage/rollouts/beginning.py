@@ -15,7 +15,6 @@ from typing import Final
 
 from rollcage.core.errors import (
     ClaimTimedOut,
-    MayHaveRun,
     RolloutMoved,
     RolloutUnknown,
     StoreRecovering,
@@ -141,28 +140,25 @@ class Beginning:
         return await self._claimed(job)
 
     async def _claimed(self, job: Job) -> Begun:
-        while True:
-            claim = Claim(
-                job.subject,
-                wait=timedelta(seconds=max(job.left, 0.0)),
-                max_waiting=job.action.max_waiting,
-                instead_of=job.instead_of,
-            )
-            job.instead_of = None
-            try:
-                begun = await self._store.claims.start(claim, job.call)
-            except MayHaveRun:
-                # Another call of this rollout may have reached the sandbox: it cannot be exchanged any more.
-                job.delivered = True
-                continue
-            except ClaimTimedOut as late:
-                self._witness.waited_in_line(environment=late.environment, seconds=late.waited)
-                raise
-            if begun.state is CallState.NEW and (begun.number == 1 or job.placements):
-                self._witness.sandbox_claimed(environment=job.action.environment.name, seconds=job.lasted)
-                if begun.waited is not None:
-                    self._witness.waited_in_line(environment=job.action.environment.name, seconds=begun.waited)
-            return begun
+        claim = Claim(
+            job.subject,
+            wait=timedelta(seconds=max(job.left, 0.0)),
+            max_waiting=job.action.max_waiting,
+            instead_of=job.instead_of,
+        )
+        job.instead_of = None
+        try:
+            begun = await self._store.claims.start(claim, job.call)
+        except ClaimTimedOut as late:
+            self._witness.waited_in_line(environment=late.environment, seconds=late.waited)
+            raise
+        # For now: that other call may turn out not to have been sent either.
+        job.delivered = begun.stays
+        if begun.state is CallState.NEW and not begun.stays and (begun.number == 1 or job.placements):
+            self._witness.sandbox_claimed(environment=job.action.environment.name, seconds=job.lasted)
+            if begun.waited is not None:
+                self._witness.waited_in_line(environment=job.action.environment.name, seconds=begun.waited)
+        return begun
 
     def _place(self, job: Job, begun: Begun) -> Place:
         job.marked, job.bypassed = begun.state is CallState.NEW, False

@@ -90,6 +90,8 @@ class Begun:
     boot: str = ""
     # Seconds that its claim stood in line; None if it did not have to.
     waited: float | None = None
+    # It was to be moved to another sandbox and could not: another call may have run in this one.
+    stays: bool = False
 
     @classmethod
     def read(cls, answer: list[Any]) -> "Begun":

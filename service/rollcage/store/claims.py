@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from rollcage.core.errors import (
     ClaimTimedOut,
+    MayHaveRun,
     RollcageError,
     RolloutMoved,
     RolloutUnknown,
@@ -87,7 +88,8 @@ class Claims:
         Claim and begin the rollout's first call, in one round trip if a sandbox is ready.
 
         A call that was begun before is answered from the record, also when the
-        rollout has ended since.
+        rollout has ended since. One that wants another sandbox, where a call
+        may have run in this one, is begun where it is and told that it *stays*.
         """
         clock = asyncio.get_running_loop().time
         in_line_since: float | None = None
@@ -97,8 +99,12 @@ class Claims:
             claimed, marked = await self._link.together(
                 Step("claim", self._fields(claim, wait)), self._calls.step(claim.subject.key, call)
             )
+            stays = isinstance(claimed, MayHaveRun)
             if isinstance(marked, list):
-                return Begun.read(marked)
+                begun = Begun.read(marked)
+                return replace(begun, stays=True) if stays else begun
+            if stays:
+                raise marked
             if isinstance(claimed, RollcageError):
                 raise claimed
             if _bound(claimed) is None:

@@ -24,6 +24,7 @@ from support.toolserver import SIGNER
 from support.waiting import eventually, until
 
 if TYPE_CHECKING:
+    from rollcage.rollouts.actions import Prepared
     from support.local_toolserver import LocalToolserver
     from support.stage import Stage
 
@@ -53,6 +54,33 @@ async def test_parallel_first_calls_are_moved_together(stage: Stage) -> None:
 
     assert {answer.output.strip() for answer in answers} == {str(stage.workdir("sbx-2"))}
     assert runs(stage, "sbx-2") == 5
+
+
+async def test_calls_that_find_their_sandbox_dead_one_after_the_other_are_moved_with_the_last(stage: Stage) -> None:
+    kill(await stage.sandbox("sbx-1"))
+    other = await marked_elsewhere(stage, "c1")
+    call = asyncio.create_task(stage.shell("c2", "pwd"))
+    # Longer than it needs to find nobody there time and again, shorter than it waits.
+    await asyncio.wait([call], timeout=0.5)
+    assert not call.done()
+
+    await stage.sandbox("sbx-2")
+    await stage.store.calls.retract(other.key, other.call.id, attempt=other.call.attempt)
+
+    assert (await call).output.strip() == str(stage.workdir("sbx-2"))
+    assert await stage.verdict() == (None, None, None)
+
+
+async def test_a_call_beside_one_that_may_have_run_stays_with_it_in_a_dead_sandbox(stage: Stage) -> None:
+    kill(await stage.sandbox("sbx-1"))
+    await marked_elsewhere(stage, "c1")
+    await stage.sandbox("sbx-2")
+
+    with pytest.raises(Masked):
+        await stage.shell("c2", "echo x >> note")
+
+    assert await stage.verdict() == ("masked", "unreachable", "gateway")
+    assert not (stage.workdir("sbx-2") / "note").exists()
 
 
 async def test_a_rollout_that_finds_every_sandbox_dead_is_refused_and_keeps_its_chance(stage: Stage) -> None:
@@ -317,8 +345,7 @@ async def test_an_address_that_another_sandbox_got_later_masks_the_rollout(stage
 async def test_a_first_call_that_a_dead_gateway_marked_is_not_sent_by_another(stage: Stage) -> None:
     await stage.sandbox("sbx-1")
     left = stage.action("c1", "echo x >> note")
-    prepared = prepare(left)
-    await stage.store.claims.start(Claim(stage.subject(), wait=timedelta(), max_waiting=0), prepared.call)
+    await marked_elsewhere(stage, "c1", "echo x >> note")
 
     with pytest.raises(Masked):
         await stage.use_cases.act(left)
@@ -381,6 +408,13 @@ async def test_a_time_out_without_the_promised_processors_masks_the_rollout(
 def kill(server: LocalToolserver) -> None:
     server.process.send_signal(signal.SIGKILL)
     until(lambda: server.process.poll() is not None)
+
+
+async def marked_elsewhere(stage: Stage, call: str, command: str | None = None) -> Prepared:
+    """Begin a rollout's call as another gateway that has not come to sending it."""
+    prepared = prepare(stage.action(call, command))
+    await stage.store.claims.start(Claim(stage.subject(), wait=timedelta(), max_waiting=0), prepared.call)
+    return prepared
 
 
 def runs(stage: Stage, name: str = "sbx-1") -> int:
