@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from kubernetes import client
 
-from lab import engine
 from lab.images import reference
-from lab.kind import Cluster
 from lab.talk import LabError, say
+from load import ground
 from load.frame import Outcome
 from support.kube import RESTRICTED, Namespace, connected
 
@@ -37,14 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(options: argparse.Namespace) -> Outcome:
     """Fill and empty the namespace once for each way of filling it."""
-    running = engine.running()
-    cluster = Cluster("one-node", running) if running else None
-    if cluster is None or not cluster.kubeconfig.exists():
-        hint = "scripts/cluster up && scripts/images build && scripts/cluster load"
-        raise LabError("the one-node cluster is not up", hint)
     rows: list[list[str]] = []
     figures: dict[str, float] = {}
-    with connected(cluster.kubeconfig) as core:
+    with connected(ground.kubeconfig()) as core:
         ways: dict[str, Callable[[Namespace], None]] = {"deployment": partial(_deploy, pods=options.pods)}
         for bound in options.in_flight or [16]:
             ways[f"in_flight_{bound}"] = partial(_create_bounded, pods=options.pods, bound=bound)
