@@ -37,6 +37,11 @@ class Look:
     plan: Plan
 
     @property
+    def ready(self) -> int:
+        """How many serve nobody and could."""
+        return len(self.stock.supply.idle)
+
+    @property
     def unschedulable(self) -> int:
         """How many starts wait for room on a node."""
         return sum(one.unschedulable for one in self.stock.supply.starting)
@@ -50,11 +55,18 @@ class Look:
 def creations(
     looks: Mapping[str, Look], *, pace: Pace, burst: Burst, troubles: Troubles, writes: int, now: float
 ) -> dict[str, int]:
-    """Return how many sandboxes to ask for; *writes* is how many requests may be made."""
+    """
+    Return how many sandboxes to ask for; *writes* is how many requests may be made.
+
+    Starts crowd each other no more than whoever has the least ready can bear, and never for a stock's
+    sake while rollouts are served: they may run on the same nodes.
+    """
     crowding = sum(len(look.stock.supply.starting) - look.unschedulable for look in looks.values())
     wants = {name: _wanted(look, pace, burst, troubles, now) for name, look in looks.items()}
     urgent = tuple(name for name, look in looks.items() if look.counts.waiting)
-    return shared(min(pace.starts - crowding, writes), wants, first=urgent)
+    serving = any(look.stock.bound for look in looks.values())
+    least = 0 if serving else min((look.ready for name, look in looks.items() if wants[name]), default=0)
+    return shared(min(pace.starts_beside(least) - crowding, writes), wants, first=urgent)
 
 
 def _wanted(look: Look, pace: Pace, burst: Burst, troubles: Troubles, now: float) -> int:
@@ -63,7 +75,7 @@ def _wanted(look: Look, pace: Pace, burst: Burst, troubles: Troubles, now: float
         return 0
     if troubles.probing(name):
         return min(look.plan.create, 0 if look.stock.supply.starting else 1)
-    allowed = starts_allowed(pace, need_room=look.plan.cramped, leaving=look.stock.leaving)
+    allowed = starts_allowed(pace, stock=look.ready, need_room=look.plan.cramped, leaving=look.stock.leaving)
     return max(0, min(look.plan.create, allowed - len(look.stock.supply.starting)))
 
 

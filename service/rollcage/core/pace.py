@@ -21,6 +21,10 @@ MOST_STARTS: Final = 256
 # Up to here a start that takes longer than an undisturbed one is put down to chance; beyond, to crowding.
 TOLERANCE: Final = 3.0
 
+# Beside a stock nobody waits for the next start, but for the last: one may start for so many that stand ready.
+# Many at once spare the node work that it does for each change of any of its sandboxes; too many cost it more.
+READY_FOR_A_START: Final = 5
+
 # One slow start must not throttle, and one fast one not unleash.
 _SMOOTHING: Final = 0.2
 
@@ -51,11 +55,17 @@ class Pace:
     """How long a start takes that nothing disturbs, in seconds."""
     smoothed: float = 0.0
     """How long starts take these days, in seconds."""
+    ease: float = 1.0
+    """Which part is used of what a stock allows: less after the source was too busy."""
 
     @property
     def starts(self) -> int:
         """How many sandboxes may be starting at once."""
         return int(self.bound)
+
+    def starts_beside(self, stock: int) -> int:
+        """How many sandboxes may be starting at once while so many stand ready and nobody is disturbed."""
+        return max(self.starts, min(MOST_STARTS, int(self.ease * stock / READY_FOR_A_START)))
 
     @property
     def usual(self) -> timedelta | None:
@@ -80,11 +90,12 @@ class Pace:
         else:
             wanted = self.bound * uncrowded + math.sqrt(self.bound)
             bound = self.bound + _SMOOTHING * (wanted - self.bound)
-        return Pace(min(MOST_STARTS, max(FEWEST_STARTS, bound)), fastest, smoothed)
+        ease = self.ease + _SMOOTHING * (1.0 - self.ease)
+        return Pace(min(MOST_STARTS, max(FEWEST_STARTS, bound)), fastest, smoothed, ease)
 
     def throttled(self) -> Pace:
         """Learn that the source itself is too busy."""
-        return replace(self, bound=max(FEWEST_STARTS, self.bound / 2))
+        return replace(self, bound=max(FEWEST_STARTS, self.bound / 2), ease=self.ease / 2)
 
 
 def deletions_allowed(pace: Pace, *, starting: bool, need_room: bool) -> int:
@@ -94,7 +105,7 @@ def deletions_allowed(pace: Pace, *, starting: bool, need_room: bool) -> int:
     return _beside(pace) if starting else pace.starts
 
 
-def starts_allowed(pace: Pace, *, need_room: bool, leaving: int) -> int:
+def starts_allowed(pace: Pace, *, stock: int, need_room: bool, leaving: int) -> int:
     """
     Return how many sandboxes of one pool may be starting at once, *leaving* of it being on their way out.
 
@@ -102,7 +113,8 @@ def starts_allowed(pace: Pace, *, need_room: bool, leaving: int) -> int:
     place of each that leaves would always find it full: where many have to
     leave, they leave first. Some starts go on, whatever becomes of those.
     """
-    return _beside(pace) if need_room and leaving > pace.starts * _DELETIONS_FOR_ROOM else pace.starts
+    crowded = need_room and leaving > pace.starts * _DELETIONS_FOR_ROOM
+    return _beside(pace) if crowded else pace.starts_beside(stock)
 
 
 def _beside(pace: Pace) -> int:

@@ -63,6 +63,8 @@ def removed(*looks: Look, going: int = 0) -> int:
     ("seen", "expected"),
     [
         pytest.param(look(), 16, id="an empty pool is filled at the pace"),
+        pytest.param(look(idle=200), 40, id="beside a stock more start at once"),
+        pytest.param(look(idle=200, starting=30), 10, id="those that start already count"),
         pytest.param(look(spent=400, going=64), 4, id="a full one that is renewed is emptied first"),
         pytest.param(look(spent=400, going=64, waiting=9), 4, id="though rollouts wait, who get some meanwhile"),
         pytest.param(look(spent=400, going=64, starting=4), 0, id="those that start beside it count"),
@@ -78,6 +80,20 @@ def test_how_many_start(seen: Look, expected: int) -> None:
 
 def test_a_pool_that_is_renewed_holds_up_no_other() -> None:
     assert created(look("renewed", spent=400, going=64), look("other", warm=5)) == {"renewed": 4, "other": 5}
+
+
+def test_a_pool_with_a_stock_does_not_crowd_one_that_has_nothing() -> None:
+    assert created(look("stocked", idle=200, starting=30), look("empty", warm=5)) == {"stocked": 0, "empty": 0}
+    assert created(look("stocked", idle=200, starting=14), look("empty", warm=5)) == {"stocked": 1, "empty": 1}
+
+
+def test_a_stock_crowds_no_rollout_that_is_served() -> None:
+    assert created(look(idle=200, bound=1, most=800)) == {"small": 16}
+    assert created(look("stocked", idle=200), look("served", warm=0, bound=1)) == {"stocked": 16, "served": 0}
+
+
+def test_a_pool_that_needs_nothing_does_not_hold_back_one_with_a_stock() -> None:
+    assert created(look("stocked", idle=200), look("asleep", warm=0)) == {"stocked": 40, "asleep": 0}
 
 
 def test_a_pool_that_is_renewed_leaves_the_others_what_it_does_not_use() -> None:

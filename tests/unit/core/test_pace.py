@@ -58,6 +58,25 @@ class TestPace:
     def test_a_source_that_is_too_busy_halves_the_bound(self) -> None:
         assert Pace(bound=64.0).throttled().starts == 32
 
+    @pytest.mark.parametrize(
+        ("stock", "expected"),
+        [
+            pytest.param(0, 16, id="with nothing ready the next one is what counts, and only the pace allows"),
+            pytest.param(84, 16, id="a small stock allows no more than the pace does"),
+            pytest.param(100, 20, id="beside a stock one more for each five"),
+            pytest.param(10_000, MOST_STARTS, id="never more than there may be at all"),
+        ],
+    )
+    def test_the_more_stand_ready_the_more_may_crowd_each_other(self, stock: int, expected: int) -> None:
+        assert Pace(bound=16.0).starts_beside(stock) == expected
+
+    def test_a_source_that_is_too_busy_is_crowded_less_for_a_stocks_sake_for_a_while(self) -> None:
+        busy = Pace(bound=16.0).throttled()
+        assert busy.starts_beside(500) == 50
+        for _ in range(20):
+            busy = busy.started(timedelta(seconds=1), beside=1)
+        assert busy.starts_beside(500) == 99
+
     def test_nothing_is_usual_before_the_first_start(self) -> None:
         assert Pace().usual is None
         assert Pace().started(timedelta(seconds=3), beside=1).usual == timedelta(seconds=3)
@@ -76,20 +95,22 @@ def test_deletions(*, starting: bool, need_room: bool, expected: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("need_room", "leaving", "expected"),
+    ("stock", "need_room", "leaving", "expected"),
     [
-        pytest.param(True, 500, 4, id="many that take the room leave first, and some starts go on beside them"),
-        pytest.param(True, 65, 4, id="more than may leave at once are many"),
-        pytest.param(True, 64, 16, id="as many as may leave at once hold nobody up"),
-        pytest.param(False, 500, 16, id="starts that have room wait for nobody"),
+        pytest.param(0, True, 500, 4, id="many that take the room leave first, and some starts go on beside them"),
+        pytest.param(0, True, 65, 4, id="more than may leave at once are many"),
+        pytest.param(0, True, 64, 16, id="as many as may leave at once hold nobody up"),
+        pytest.param(0, False, 500, 16, id="starts that have room wait for nobody"),
+        pytest.param(200, False, 0, 40, id="beside a stock they may be more"),
+        pytest.param(200, True, 65, 4, id="a stock does not make them more while others leave"),
     ],
 )
-def test_starts(*, need_room: bool, leaving: int, expected: int) -> None:
-    assert starts_allowed(Pace(bound=16.0), need_room=need_room, leaving=leaving) == expected
+def test_starts(*, stock: int, need_room: bool, leaving: int, expected: int) -> None:
+    assert starts_allowed(Pace(bound=16.0), stock=stock, need_room=need_room, leaving=leaving) == expected
 
 
 def test_one_start_goes_on_beside_deletions_however_small_the_pace() -> None:
-    assert starts_allowed(Pace(bound=2.0), need_room=True, leaving=500) == 1
+    assert starts_allowed(Pace(bound=2.0), stock=0, need_room=True, leaving=500) == 1
 
 
 class TestBurst:
